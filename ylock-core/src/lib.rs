@@ -56,6 +56,7 @@ mod name;
 mod once_per;
 mod owner;
 mod period;
+mod purpose;
 mod run;
 mod semaphore;
 #[cfg(feature = "serde")]
@@ -85,7 +86,8 @@ pub use once_per::{Done, OncePer, Scheduled};
 pub use options::{Fairness, HandOver, Options};
 pub use owner::Owner;
 pub use period::Period;
+pub use purpose::MAX_PERMITS;
 pub use run::Run;
-pub use semaphore::{MAX_PERMITS, Permit, PermitLease, Semaphore, SemaphoreInspection};
+pub use semaphore::{Permit, PermitLease, Semaphore, SemaphoreInspection};
 pub use token::{StoreToken, Token};
 pub use unlocked::Unlocked;

@@ -10,7 +10,8 @@ use crate::error::{ErrorKind, Result};
 use crate::handle::Handle;
 use crate::key::Key;
 use crate::name::Name;
-use crate::semaphore::{self, Purpose};
+use crate::purpose::Purpose;
+use crate::semaphore;
 
 /// So many locks are looked at at once: more than one, because each is a trip to the store, and not so many that users of locks notice.
 const LOOKS: usize = 16;

@@ -18,7 +18,8 @@ use crate::once_per::{Done, OncePer, Scheduled, once_per};
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::period::Period;
-use crate::semaphore::{Semaphore, named};
+use crate::purpose::named;
+use crate::semaphore::Semaphore;
 use crate::terms::Terms;
 
 /// The locks of one group, each with a name: users, orders, files.

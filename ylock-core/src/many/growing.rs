@@ -16,7 +16,7 @@ use crate::keeper::Site;
 use crate::lease::Lease;
 use crate::mode::Mode;
 use crate::name::Name;
-use crate::semaphore::named;
+use crate::purpose::named;
 use crate::terms::Terms;
 
 /// From this attempt on the log warns: nearly every set knows all its keys after the second.

@@ -26,7 +26,7 @@ use crate::mode::{Mode, Wait};
 use crate::name::Name;
 use crate::options::Options;
 use crate::owner::Owner;
-use crate::semaphore::named;
+use crate::purpose::named;
 use crate::terms::Terms;
 use wanted::Wanted;
 

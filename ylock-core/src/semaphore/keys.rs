@@ -1,18 +1,9 @@
-//! The locks that a semaphore is made of, and their names.
+//! The locks that a semaphore is made of.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
-use crate::name::Name;
 use crate::owner::Owner;
-
-/// The most permits that a semaphore may have.
-pub const MAX_PERMITS: u32 = 1000;
-
-/// What stands between the name of a semaphore and the word for one of its locks.
-const MARK: &str = " \u{203a} ";
-const CLIENTS: &str = "semaphore";
-const TURNSTILE: &str = "turnstile";
-const PERMIT: &str = "permit ";
+use crate::purpose::{CLIENTS, MAX_PERMITS, PERMIT, TURNSTILE, beside};
 
 /// How the owner begins by which a client reads the lock of the clients; the number of permits follows.
 const OWNER: [u8; 12] = *b"ylock permit";
@@ -80,54 +71,10 @@ pub(super) fn permits_of(owner: Owner) -> Option<u32> {
     Some(u32::from_be_bytes(number.try_into().ok()?))
 }
 
-fn beside(name: &Key, what: &str) -> Result<Key> {
-    Key::new(name.group(), format!("{}{MARK}{what}", name.name()))
-}
-
-/// What the lock of a key is for.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
-    /// A program locks it.
-    Lock,
-    /// The clients of this semaphore read it.
-    Clients(Key),
-    /// The turnstile of a semaphore, or one of its permits.
-    Part,
-}
-
-impl Purpose {
-    pub(crate) fn of(key: &Key) -> Self {
-        match key.name().rsplit_once(MARK) {
-            Some((name, CLIENTS)) => Key::new(key.group(), name).map_or(Self::Lock, Self::Clients),
-            Some((name, word)) if !name.is_empty() && is_part(word) => Self::Part,
-            _ => Self::Lock,
-        }
-    }
-}
-
-fn is_part(word: &str) -> bool {
-    let number = word.strip_prefix(PERMIT).and_then(|number| number.parse().ok());
-    word == TURNSTILE || number.is_some_and(|number: u32| (1..=MAX_PERMITS).contains(&number))
-}
-
-/// Returns the key of a lock, or of a semaphore, that a program names.
-///
-/// # Errors
-/// Those of [`Key::new`]; and [`ErrorKind::Invalid`] if a semaphore has a lock of this name: the two would keep each other out.
-pub(crate) fn named(group: impl Name, name: impl Name) -> Result<Key> {
-    let key = Key::new(group, name)?;
-    if Purpose::of(&key) == Purpose::Lock {
-        return Ok(key);
-    }
-    let message = format!(
-        "names that end in {CLIENTS:?}, {TURNSTILE:?} or \"{PERMIT}N\" after {MARK:?} are those of the locks that a semaphore is made of: choose another name"
-    );
-    Err(Error::new(ErrorKind::Invalid, message).with_key(&key))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::purpose::{Purpose, named};
 
     fn key(name: &str) -> Key {
         Key::new("group", name).unwrap()
@@ -153,16 +100,6 @@ mod tests {
                 assert_eq!(Purpose::of(&part), Purpose::Part);
                 assert_eq!(named("group", part.name()).unwrap_err().kind(), ErrorKind::Invalid);
             }
-        }
-        for name in [
-            "turnstile",
-            "a > turnstile",
-            "a \u{203a} permit",
-            "a \u{203a} permit 0",
-            "a \u{203a} permit 1001",
-        ] {
-            assert_eq!(Purpose::of(&key(name)), Purpose::Lock, "{name}");
-            assert_eq!(named("group", name).unwrap(), key(name));
         }
     }
 

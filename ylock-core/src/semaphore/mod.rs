@@ -11,8 +11,6 @@ use std::time::Duration;
 
 pub use inspect::SemaphoreInspection;
 pub(crate) use inspect::{inspect, revoke, revoke_one};
-pub use keys::MAX_PERMITS;
-pub(crate) use keys::{Purpose, named};
 pub use permit::{Permit, PermitLease};
 
 use crate::acquire::{acquisition, layers_over, tell};
@@ -118,7 +116,7 @@ impl Semaphore {
     ///
     /// # Errors
     /// - [`Invalid`](crate::ErrorKind::Invalid): the name is empty, too long or that of a part of another semaphore; the number of permits is none or
-    ///   above [`MAX_PERMITS`]; or another call names another number.
+    ///   above [`MAX_PERMITS`](crate::MAX_PERMITS); or another call names another number.
     /// - [`Unsupported`](crate::ErrorKind::Unsupported): the engine has no shared reads (Cassandra's by shadow rows).
     /// - [`TimedOut`](crate::ErrorKind::TimedOut): the [wait](Options::with_wait) of the options is over.
     /// - [`Unavailable`](crate::ErrorKind::Unavailable), [`Indeterminate`](crate::ErrorKind::Indeterminate): the store did not answer for one
