@@ -24,7 +24,7 @@ pub enum ErrorKind {
     /// It is in doubt whether the store has done what it was asked. The keeper resolves it in the background; the caller
     /// does not hold the lock.
     Indeterminate,
-    /// An argument is outside its limits; a name is used as a semaphore, and otherwise by another client; or a call of the API for synchronous code
+    /// An argument is outside its limits; a semaphore is in use with another number of permits; or a call of the API for synchronous code
     /// was made where it would stall an async runtime.
     Invalid,
     /// The lock was held and is held no more.
