@@ -68,6 +68,7 @@ mod tests {
     fn a_name_that_is_only_like_that_of_a_part_is_one_for_a_lock() {
         for name in [
             "turnstile",
+            " \u{203a} turnstile",
             "a > turnstile",
             "a \u{203a} permit",
             "a \u{203a} permit 0",

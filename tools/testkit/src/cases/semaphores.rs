@@ -235,6 +235,9 @@ pub async fn the_locks_of_a_semaphore_cannot_be_acquired_by_name(fixture: Fixtur
             locks.try_read(&name).await.map(drop),
             locks.semaphore(&name, 1).acquire().await.map(drop),
             client.many().write(fixture.group(), &name).acquire().await.map(drop),
+            client.many().read(fixture.group(), &name).try_acquire().await.map(drop),
+            client.growing(async |taking| taking.write(fixture.group(), &name).await.map(drop)).await,
+            client.growing(async |taking| taking.read(fixture.group(), &name).await.map(drop)).await,
             locks.election(&name).campaign().await.map(drop),
         ] {
             let error = refused.unwrap_err();
@@ -347,8 +350,10 @@ pub async fn a_revocation_takes_all_permits(fixture: Fixture) {
     }
     // Although their holders have not given them back.
     let third = fixture.client().await;
-    let next = within(fixture.lapse() * 2, "the permits are free", semaphore(&third, 2).acquire()).await;
-    assert!(next.unwrap().is_valid());
+    let both = async { [semaphore(&third, 2).acquire().await, semaphore(&third, 2).acquire().await] };
+    for next in within(fixture.lapse() * 2, "the permits are free", both).await {
+        assert!(next.unwrap().is_valid());
+    }
     assert_eq!(one.unlock().await.unwrap(), Unlocked::WasLost);
     drop(other);
 }

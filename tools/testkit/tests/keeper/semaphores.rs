@@ -116,6 +116,66 @@ async fn two_tries_at_once_get_a_permit_each() {
     }
 }
 
+/// The same of calls that wait: none takes the other one for a holder.
+#[tokio::test(start_paused = true)]
+async fn calls_at_once_that_wait_get_a_permit_each() {
+    let store = MemoryStore::new();
+    let slow = Arc::new(Slow::new(Duration::from_millis(1), Duration::from_millis(1)));
+    let ylock = Ylock::over(Faulty::over(Arc::new(store.engine()), &slow));
+    let semaphore = ylock.locks("group").semaphore("name", 4);
+    let (one, other) = tokio::join!(semaphore.acquire(), semaphore.acquire());
+    assert!(one.unwrap().is_valid() && other.unwrap().is_valid());
+}
+
+/// Calls of one kind are not answered, once it is on.
+#[derive(Debug)]
+struct Silent {
+    call: Call,
+    is_on: AtomicBool,
+}
+
+#[async_trait]
+impl Fault for Silent {
+    async fn before(&self, call: Call) -> Result<()> {
+        if call == self.call && self.is_on.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Unavailable, "the store does not answer"));
+        }
+        Ok(())
+    }
+
+    async fn after(&self, _: Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A permit of which nothing is known may be free; and a try that could not try is no refusal.
+#[tokio::test(start_paused = true)]
+async fn a_try_takes_no_silence_for_a_holder() {
+    for call in [Call::Inspect, Call::Acquire] {
+        let (store, fault) = (MemoryStore::new(), Arc::new(Silent { call, is_on: AtomicBool::new(false) }));
+        let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+        let there = Ylock::new(store.engine());
+        let semaphore = |ylock: &Ylock| ylock.locks("group").semaphore("name", 8);
+        let mut held = vec![semaphore(&here).acquire().await.unwrap()];
+        for _ in 0..6 {
+            held.push(semaphore(&there).acquire().await.unwrap());
+        }
+        fault.is_on.store(true, Ordering::SeqCst);
+        // It begins with one that is drawn.
+        for _ in 0..20 {
+            let tried = semaphore(&here).try_acquire().await;
+            match call {
+                Call::Inspect => assert!(tried.unwrap().is_some(), "one is free"),
+                _ => assert_eq!(tried.unwrap_err().kind(), ErrorKind::Unavailable),
+            }
+        }
+        // On how many permits others count is not known.
+        let asks_first = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+        let tried = timeout(SOON, semaphore(&asks_first).try_acquire()).await.expect("it does not wait");
+        assert_eq!(tried.unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+}
+
 /// Who comes later sees the reader that is there: so one look is enough for all that share it, and the next read needs one of its own.
 #[tokio::test(start_paused = true)]
 async fn one_look_at_the_name_is_enough_for_as_long_as_it_is_read() {
@@ -273,4 +333,19 @@ async fn layers_are_told_that_a_permit_was_lost() {
     assert_eq!(timeout(SOON * 30, held.lost()).await.unwrap(), LossReason::Revoked);
     assert_eq!(held.unlock().await.unwrap(), Unlocked::WasLost);
     assert_eq!(*ends.0.lock(), [("name".to_owned(), Some(1), End::Lost(LossReason::Revoked))]);
+}
+
+/// Without the read other clients may count on another number.
+#[tokio::test(start_paused = true)]
+async fn a_permit_is_lost_with_the_read_of_its_client() {
+    let (store, ends) = (MemoryStore::new(), Arc::new(Ends::default()));
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let watched = here.with_shared(Arc::clone(&ends) as Arc<dyn Layer>);
+    let held = watched.locks("group").semaphore("name", 1).acquire().await.unwrap();
+    assert_eq!(there.revoke("group", "name \u{203a} semaphore").await.unwrap(), 1);
+    assert_eq!(timeout(SOON * 30, held.lost()).await.unwrap(), LossReason::Revoked);
+    assert!(!held.is_valid() && held.remaining().is_zero());
+    assert_eq!((held.loss(), held.check().unwrap_err().kind()), (Some(LossReason::Revoked), ErrorKind::Lost));
+    assert_eq!(held.unlock().await.unwrap(), Unlocked::WasLost);
+    assert_eq!(*ends.0.lock(), [("name".to_owned(), End::Lost(LossReason::Revoked))]);
 }
