@@ -92,7 +92,10 @@ impl Listing {
         // Not before all answers are there: a call that is dropped is made again.
         self.keys.drain(..looks.len());
         let in_use = |seen: &Inspection| !seen.holders.is_empty() || !seen.queue.is_empty();
-        self.found.extend(looks.into_iter().filter(|lock| lock.seen.as_ref().map_or(true, in_use)));
+        // A semaphore has clients while it is in use, and their permits may move behind a look.
+        let is_listed =
+            |listed: &Listed| listed.permits.is_some() || listed.seen.as_ref().map_or(true, in_use);
+        self.found.extend(looks.into_iter().filter(is_listed));
         Ok(())
     }
 

@@ -349,3 +349,25 @@ async fn a_permit_is_lost_with_the_read_of_its_client() {
     assert_eq!(held.unlock().await.unwrap(), Unlocked::WasLost);
     assert_eq!(*ends.0.lock(), [("name".to_owned(), End::Lost(LossReason::Revoked))]);
 }
+
+/// The holder is at another permit whenever one is looked at, and the semaphore is in use all the time.
+#[tokio::test(start_paused = true)]
+async fn a_semaphore_is_listed_while_its_holder_moves_from_permit_to_permit() {
+    let store = MemoryStore::new();
+    let slow = Arc::new(Slow::new(Duration::from_millis(3), Duration::from_millis(3)));
+    let looks = Ylock::over(Faulty::over(Arc::new(store.engine()), &slow));
+    let semaphore = Ylock::new(store.engine()).locks("group").semaphore("name", 100);
+    let mut held = semaphore.acquire().await.unwrap();
+    let moves = tokio::spawn(async move {
+        loop {
+            sleep(Duration::from_millis(1)).await;
+            // One is always held.
+            let next = semaphore.acquire().await.unwrap();
+            drop(std::mem::replace(&mut held, next));
+        }
+    });
+    for _ in 0..50 {
+        assert_eq!(looks.list().next().await.unwrap().and_then(|listed| listed.permits), Some(100));
+    }
+    moves.abort();
+}
