@@ -115,6 +115,35 @@ async fn a_floor_that_is_put_back_lets_the_client_go_on() {
     assert!(!fixture.fake.sent().contains(&"read_and_watch"), "nothing has changed since");
 }
 
+/// As an operator says it in the node who goes to another version.
+#[tokio::test(start_paused = true)]
+async fn clients_of_another_version_are_refused_by_name() {
+    let fixture = Fixture::new();
+    let here = fixture.client().await;
+    token(&fixture, &here).await;
+    let say = |content: &str| {
+        let mut nodes = fixture.fake.nodes();
+        let version = nodes.read(NODE).unwrap().version;
+        nodes.transaction().write(NODE, content.as_bytes(), version).unwrap();
+    };
+    let is_refusal = |message: String| {
+        for part in ["below the node /ylock ", "version 2", "version 1", NODE] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+    };
+    say("0 version=2");
+    is_refusal(message(fixture.client_with(&Fixture::options()).await));
+    for _ in 0..2 {
+        let request = fixture.request(Mode::Write);
+        is_refusal(message(here.acquire(&request).await));
+        here.release(&request.key, request.id, None).await.unwrap();
+        assert!(fixture.contenders().is_empty());
+    }
+    assert_eq!(fixture.fake.nodes().read(NODE).unwrap().content, b"0 version=2");
+    say("0");
+    token(&fixture, &here).await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_transaction_without_a_token_is_an_error_and_leaves_no_contender() {
     let fixture = Fixture::new();
