@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use redis::{Script, Value};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, WriteHalf, duplex, split};
 use tokio::time::Instant;
+use ylock_core::Result;
 use ylock_core::environment::SystemEnvironment;
 use ylock_engine_redis::transport::{Stream, Transport};
 use ylock_engine_redis::{RedisEngine, RedisOptions, scripts};
@@ -48,6 +49,8 @@ struct State {
     is_overasked: bool,
     /// The number of replicas that follow.
     replicas: i64,
+    /// The version in which all is stored, if it is not that of this client.
+    version: Option<&'static str>,
     /// The commands of which the next request gets no answer.
     unanswered: Vec<&'static str>,
     listener: Option<(String, Arc<tokio::sync::Mutex<WriteHalf<DuplexStream>>>)>,
@@ -65,6 +68,11 @@ impl FakeServer {
         self
     }
 
+    pub(crate) fn of_version(self, version: &'static str) -> Self {
+        self.0.lock().version = Some(version);
+        self
+    }
+
     pub(crate) fn leaving_unanswered(self, command: &'static str) -> Self {
         self.0.lock().unanswered.push(command);
         self
@@ -78,8 +86,11 @@ impl FakeServer {
     }
 
     pub(crate) async fn engine(&self, options: RedisOptions) -> RedisEngine {
-        let environment = SystemEnvironment::on_tokio_clock();
-        RedisEngine::over(Arc::new(self.clone()), environment, &options).await.expect("the server answers")
+        self.connect(&options).await.expect("the server answers")
+    }
+
+    pub(crate) async fn connect(&self, options: &RedisOptions) -> Result<RedisEngine> {
+        RedisEngine::over(Arc::new(self.clone()), SystemEnvironment::on_tokio_clock(), options).await
     }
 
     pub(crate) fn asked(&self) -> Vec<Asked> {
@@ -127,8 +138,7 @@ impl FakeServer {
             "HELLO" => format!("%1\r\n{}{}", bulk("server"), bulk("redis")),
             "INFO" => bulk("redis_version:7.2.4\r\nrole:master\r\ncluster_enabled:0\r\nmaxmemory:0\r\n"),
             "SCRIPT" => bulk("loaded"),
-            // The version of what is stored.
-            "HGET" => bulk("1"),
+            "HGET" => bulk(state.version.unwrap_or("1")),
             "TIME" => format!("*2\r\n{}{}", bulk("1700000000"), bulk("0")),
             "SUBSCRIBE" => format!(">3\r\n{}{}:1\r\n", bulk("subscribe"), bulk(&request[1])),
             "WAIT" => format!(":{}\r\n", state.replicas),
@@ -147,7 +157,7 @@ impl FakeServer {
 impl Answer {
     fn text(self) -> Option<String> {
         Some(match self {
-            Self::Granted => format!("*4\r\n{}:7\r\n:0\r\n:0\r\n", bulk("granted")),
+            Self::Granted => format!("*3\r\n{}:7\r\n:0\r\n", bulk("granted")),
             Self::Queued => format!("*4\r\n{}:5\r\n:0\r\n:{LAST_TOKEN}\r\n", bulk("queued")),
             Self::Busy => format!("*1\r\n{}", bulk("busy")),
             Self::Number(number) => format!(":{number}\r\n"),

@@ -13,7 +13,7 @@ use fake_server::{Answer, FakeServer, LAST_TOKEN};
 use ylock_core::engine::{AcquisitionId, Engine, Holding, LossReason, Patience, Release, Renewal, Request};
 use ylock_core::{ClientName, ErrorKind, Fairness, Key, Mode, Owner};
 use ylock_engine_redis::RedisOptions;
-use ylock_engine_redis::options::Notify;
+use ylock_engine_redis::options::{Eviction, Notify};
 use ylock_testkit::eventually;
 
 use Answer::{Busy, Granted, HangsUp, Lost, Number, Queued};
@@ -51,10 +51,20 @@ async fn a_free_lock_costs_one_request_that_says_what_is_wanted() {
 /// One slow request is no reason for a program not to start: connecting may take longer than a request.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_slow_for_a_moment_is_connected_to() {
-    for command in ["INFO", "SCRIPT", "SUBSCRIBE", "TIME"] {
+    for command in ["INFO", "SCRIPT", "HGET", "SUBSCRIBE", "TIME"] {
         let server = FakeServer::answering([Granted]).leaving_unanswered(command);
         let engine = server.engine(options()).await;
         assert!(engine.acquire(&request()).await.unwrap().is_some(), "{command}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_with_what_another_version_stores_is_refused_by_name() {
+    for eviction in [Eviction::Refused, Eviction::LostLocksAccepted] {
+        let server = FakeServer::default().of_version("2");
+        let refused = server.connect(&options().with_eviction(eviction)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
+        assert!(refused.to_string().contains("version 2"), "{refused}");
     }
 }
 
