@@ -222,7 +222,12 @@ impl Client {
         self.leases.fetch_add(1, Ordering::Relaxed);
         let granted = self.measured("grant", self.store.grant(seconds)).await?;
         let least = before.as_ref().map_or(0, |before| before.floor());
-        let floor = floor::agree(self, granted.header.cluster, least).await?;
+        let agreed = floor::agree(self, granted.header.cluster, least).await;
+        if let Err(Fault::Refused(_)) = agreed {
+            // A program may try again and again, and the servers would keep a lease for each time. Where this fails it ends by itself.
+            drop(self.revoke(granted.lease).await);
+        }
+        let floor = agreed?;
         let session = Arc::new(Session::new(&granted, seconds, floor, made, before.as_deref()));
         if !self.begins(&session) {
             // Where that fails it ends by itself: the caller is told that the client is closed in any case.

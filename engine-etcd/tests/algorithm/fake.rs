@@ -108,6 +108,17 @@ impl Fake {
         self.state.lock().step(Step::Put(put));
     }
 
+    /// Puts a value into a key, as an operator does.
+    pub(crate) fn say(&self, key: &str, value: &str) {
+        let put = Put { key: key.into(), value: value.into(), lease: Some(0) };
+        self.state.lock().step(Step::Put(put));
+    }
+
+    /// Returns how many leases there are.
+    pub(crate) fn leases(&self) -> usize {
+        self.state.lock().leases.len()
+    }
+
     /// What is asked from now on is carried out, and answered.
     pub(crate) fn forget_fates(&self) {
         self.state.lock().fates.clear();

@@ -294,3 +294,18 @@ async fn a_lease_that_is_made_while_the_client_is_closed_is_ended() {
     let asked = fixture.fake.asked();
     assert!(asked.contains(&"revoke") && !asked.contains(&"grant"), "{asked:?}");
 }
+
+/// A program that tries again and again would have the servers keep a lease for each time.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_refused_leaves_no_lease_behind() {
+    let fixture = Fixture::new();
+    fixture.fake.say("ylock/floor", "ff 77 version=2");
+    let engine = fixture.client();
+    for _ in 0..50 {
+        let request = fixture.request(Mode::Write).with_patience(Patience::Try);
+        let error = engine.acquire(&request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        drop(engine.release(&request.key, request.id, None).await);
+    }
+    assert_eq!(fixture.fake.leases(), 0);
+}

@@ -16,7 +16,7 @@ use ylock_core::engine::{
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::url::Host;
-use ylock_core::{ClientName, Fairness, Key, Mode, Owner};
+use ylock_core::{ClientName, ErrorKind, Fairness, Key, Mode, Owner};
 use ylock_engine_etcd::{EtcdEngine, EtcdOptions};
 
 const LEASE: Duration = Duration::from_secs(10);
