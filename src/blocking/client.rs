@@ -271,13 +271,13 @@ impl Ylock {
         self.0.wait(self.0.value.revoke_semaphore(group, name))?
     }
 
-    /// Takes one permit of a semaphore away from the holder with this id, and returns whether it held one; as
-    /// [`ylock::Ylock::revoke_permit`](crate::Ylock::revoke_permit).
+    /// Takes permits of a semaphore away from the holders with these ids, and returns how many of them held one; as
+    /// [`ylock::Ylock::revoke_permits`](crate::Ylock::revoke_permits).
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect).
-    pub fn revoke_permit(&self, group: impl Name, name: impl Name, id: AcquisitionId) -> Result<bool> {
-        self.0.wait(self.0.value.revoke_permit(group, name, id))?
+    pub fn revoke_permits(&self, group: impl Name, name: impl Name, ids: &[AcquisitionId]) -> Result<usize> {
+        self.0.wait(self.0.value.revoke_permits(group, name, ids))?
     }
 
     /// Gives back everything that this client holds, ends every wait of it, on all threads, and waits until the store knows it; as

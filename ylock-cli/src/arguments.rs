@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::name::Named;
+use crate::name::{Named, group_argument};
 
 /// Runs commands under distributed locks, and shows who holds them.
 #[derive(Debug, Parser)]
@@ -133,6 +133,7 @@ pub(crate) struct InspectArguments {
 #[derive(Args, Debug)]
 pub(crate) struct ListArguments {
     /// Of this group only
+    #[arg(value_parser = group_argument)]
     pub(crate) group: Option<String>,
     /// Stops after so many
     #[arg(long, value_name = "N")]
@@ -148,6 +149,7 @@ pub(crate) struct ListArguments {
 #[derive(Args, Debug)]
 pub(crate) struct TopArguments {
     /// Of this group only
+    #[arg(value_parser = group_argument)]
     pub(crate) group: Option<String>,
     /// The pause between two looks at the store
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "2s")]

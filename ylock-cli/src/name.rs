@@ -54,15 +54,34 @@ impl Named {
         }
     }
 
-    /// Takes it away from one holder. Returns whether that one held it.
-    pub(crate) async fn revoke_one(&self, ylock: &Ylock, id: AcquisitionId) -> ylock::Result<bool> {
+    /// Takes it away from these holders, of which the user knows, and from no other: it may have another one by now. Returns how many still held it.
+    pub(crate) async fn revoke_from(&self, ylock: &Ylock, holders: &[AcquisitionId]) -> ylock::Result<usize> {
         let (group, name) = (self.key.group(), self.key.name());
         if self.is_semaphore {
-            ylock.revoke_permit(group, name, id).await
-        } else {
-            ylock.revoke_one(group, name, id).await
+            return ylock.revoke_permits(group, name, holders).await;
         }
+        let mut count = 0;
+        for id in holders {
+            count += usize::from(ylock.revoke_one(group, name, *id).await?);
+        }
+        Ok(count)
     }
+
+    /// Returns what it is, in a word.
+    pub(crate) fn kind(&self) -> &'static str {
+        if self.is_semaphore { "semaphore" } else { "lock" }
+    }
+}
+
+/// Reads a group as it is printed.
+pub(crate) fn group(text: &str) -> String {
+    // The percent sign last: of `%252F` only that one was written otherwise.
+    text.replace("%2F", "/").replace("%3A", ":").replace("%25", "%")
+}
+
+/// Reads a group that is an argument of its own.
+pub(crate) fn group_argument(text: &str) -> Result<String, String> {
+    Ok(group(text))
 }
 
 impl FromStr for Named {
@@ -74,9 +93,7 @@ impl FromStr for Named {
             .unwrap_or(text)
             .split_once('/')
             .ok_or("a lock has a group and a name, as in users/alice")?;
-        // The percent sign last: of `%252F` only that one was written otherwise.
-        let group = group.replace("%2F", "/").replace("%3A", ":").replace("%25", "%");
-        let key = Key::new(group, name).map_err(|error| error.to_string())?;
+        let key = Key::new(self::group(group), name).map_err(|error| error.to_string())?;
         Ok(Self { key, is_semaphore: of_semaphore.is_some() })
     }
 }

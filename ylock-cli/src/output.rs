@@ -167,12 +167,10 @@ fn shown(who: &Waiter, token: Option<Token>, has_mode: bool) -> String {
 /// Returns the holders and waiters of a lock or semaphore as JSON.
 pub(crate) fn json(named: &Named, seen: &Seen) -> Value {
     let (key, permits, seen) = (&named.key, seen.permits, &seen.contenders);
-    let kind = if named.is_semaphore { "semaphore" } else { "lock" };
     let holders = seen.holders.iter().map(|holder| json_of(&common(holder), holder.token));
     let queue = seen.queue.iter().map(|waiter| json_of(waiter, None));
     let (holders, queue): (Vec<_>, Vec<_>) = (holders.collect(), queue.collect());
-    let mut value =
-        json!({"kind": kind, "group": key.group(), "name": key.name(), "holders": holders, "queue": queue});
+    let mut value = json!({"kind": named.kind(), "group": key.group(), "name": key.name(), "holders": holders, "queue": queue});
     if let Some(permits) = permits {
         value["permits"] = permits.into();
     }

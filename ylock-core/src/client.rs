@@ -235,7 +235,8 @@ impl Ylock {
 
     /// Returns the holders of the permits of a semaphore and the waiters for one.
     ///
-    /// The store is asked for each permit. A client that was granted a permit a moment ago may be shown among the waiters as well.
+    /// The store is asked for each permit, one after the other: a holder that moves to another permit meanwhile may be shown twice, or not at all. A client
+    /// that was granted a permit a moment ago may be shown among the waiters as well.
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect).
@@ -400,13 +401,18 @@ impl Ylock {
         self.handle.keeper.revoke_one(&Key::new(group, name)?, id).await
     }
 
-    /// Takes one permit of a semaphore away from the holder with this id, as [`inspect_semaphore`](Self::inspect_semaphore) shows it. Returns whether it
-    /// held a permit. The holder is told as by [`revoke`](Self::revoke).
+    /// Takes permits of a semaphore away from the holders with these ids, as [`inspect_semaphore`](Self::inspect_semaphore) shows them, and from no other.
+    /// Returns how many of them held a permit. The holders are told as by [`revoke`](Self::revoke).
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect).
-    pub async fn revoke_permit(&self, group: impl Name, name: impl Name, id: AcquisitionId) -> Result<bool> {
-        semaphore::revoke_one(&self.handle, &Key::new(group, name)?, id).await
+    pub async fn revoke_permits(
+        &self,
+        group: impl Name,
+        name: impl Name,
+        ids: &[AcquisitionId],
+    ) -> Result<usize> {
+        semaphore::revoke_some(&self.handle, &Key::new(group, name)?, ids).await
     }
 
     /// Gives back everything that this client holds, leaves every queue, and waits until the store knows it.

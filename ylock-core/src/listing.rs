@@ -88,14 +88,14 @@ impl Listing {
     async fn look(&mut self) -> Result<()> {
         let handle = &self.handle;
         let looks = self.keys.iter().take(LOOKS).cloned().map(|key| look_at(handle, key));
-        let looks: Vec<Listed> = stream::iter(looks).buffered(LOOKS).try_collect().await?;
+        let looks: Vec<Option<Listed>> = stream::iter(looks).buffered(LOOKS).try_collect().await?;
         // Not before all answers are there: a call that is dropped is made again.
         self.keys.drain(..looks.len());
         let in_use = |seen: &Inspection| !seen.holders.is_empty() || !seen.queue.is_empty();
         // A semaphore has clients while it is in use, and their permits may move behind a look.
         let is_listed =
             |listed: &Listed| listed.permits.is_some() || listed.seen.as_ref().map_or(true, in_use);
-        self.found.extend(looks.into_iter().filter(is_listed));
+        self.found.extend(looks.into_iter().flatten().filter(is_listed));
         Ok(())
     }
 
@@ -109,14 +109,13 @@ impl Listing {
         let page = self.handle.keeper.keys_in_store(self.group.as_deref(), after).await?;
         self.page = page.next.map_or(Page::None, Page::After);
         let mut known = HashSet::new();
-        // The turnstile and the permits are shown with their semaphore: while one of them is in use, its clients are listed as well.
-        let is_shown = |key: &Key| Purpose::of(key) != Purpose::Part && known.insert(key.clone());
-        self.keys = page.keys.into_iter().filter(is_shown).collect();
+        self.keys = page.keys.into_iter().filter(|key| known.insert(key.clone())).collect();
         Ok(true)
     }
 }
 
-async fn look_at(handle: &Handle, key: Key) -> Result<Listed> {
+/// Returns what is to be listed for a key, if anything is.
+async fn look_at(handle: &Handle, key: Key) -> Result<Option<Listed>> {
     let listed = match Purpose::of(&key) {
         Purpose::Clients(name) => {
             let seen = semaphore::inspect(handle, &name).await;
@@ -124,7 +123,9 @@ async fn look_at(handle: &Handle, key: Key) -> Result<Listed> {
             let seen = seen.map(|seen| Inspection { holders: seen.holders, queue: seen.queue });
             Listed { key: name, is_semaphore: true, permits, seen }
         }
-        Purpose::Lock | Purpose::Part => {
+        // Shown with its semaphore, unless that has lost its clients: a holder that hangs may have a permit all the same.
+        Purpose::Part(name) if semaphore::is_in_use(handle, &name).await? => return Ok(None),
+        Purpose::Lock | Purpose::Part(_) => {
             let seen = handle.keeper.inspect(&key).await;
             Listed { key, is_semaphore: false, permits: None, seen }
         }
@@ -132,6 +133,6 @@ async fn look_at(handle: &Handle, key: Key) -> Result<Listed> {
     match &listed.seen {
         // Not of this lock, but of the store.
         Err(error) if error.kind() != ErrorKind::Unexpected => Err(error.clone()),
-        _ => Ok(listed),
+        _ => Ok(Some(listed)),
     }
 }

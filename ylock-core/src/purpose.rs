@@ -26,23 +26,25 @@ pub(crate) enum Purpose {
     Lock,
     /// The clients of this semaphore read it.
     Clients(Key),
-    /// The turnstile of a semaphore, or one of its permits.
-    Part,
+    /// It is the turnstile of this semaphore, or one of its permits.
+    Part(Key),
 }
 
 impl Purpose {
     pub(crate) fn of(key: &Key) -> Self {
         match key.name().rsplit_once(MARK) {
             Some((name, CLIENTS)) => Key::new(key.group(), name).map_or(Self::Lock, Self::Clients),
-            Some((name, word)) if !name.is_empty() && is_part(word) => Self::Part,
+            Some((name, word)) if is_part(word) => Key::new(key.group(), name).map_or(Self::Lock, Self::Part),
             _ => Self::Lock,
         }
     }
 }
 
 fn is_part(word: &str) -> bool {
-    let number = word.strip_prefix(PERMIT).and_then(|number| number.parse().ok());
-    word == TURNSTILE || number.is_some_and(|number: u32| (1..=MAX_PERMITS).contains(&number))
+    let number = word.strip_prefix(PERMIT).and_then(|number| number.parse::<u32>().ok());
+    // As it is written: not `+5`, and not `05`.
+    let is_number = |number: u32| (1..=MAX_PERMITS).contains(&number) && word == format!("{PERMIT}{number}");
+    word == TURNSTILE || number.is_some_and(is_number)
 }
 
 /// Returns the key of a lock, or of a semaphore, that a program names.
@@ -73,6 +75,7 @@ mod tests {
             "a \u{203a} permit",
             "a \u{203a} permit 0",
             "a \u{203a} permit 1001",
+            "a \u{203a} permit 05",
         ] {
             let key = Key::new("group", name).unwrap();
             assert_eq!(Purpose::of(&key), Purpose::Lock, "{name}");

@@ -85,8 +85,8 @@ impl Cluster {
         // It is on its way to another server, or that one has taken over.
         let until = self.connector.environment().now().plus(self.connector.request_timeout);
         let options = CallOptions { until, replicas: 0, asking: false };
-        let answered = self.call(&version::first(&self.connector), options).await?;
-        version::check_said(&self.connector.versioned, answered.value)
+        let answered = self.ask(&version::first(&self.connector), options).await?;
+        version::judge(&self.connector, answered.value)
     }
 
     /// Asks the servers to which there is a connection whether they keep locks.
@@ -101,7 +101,15 @@ impl Cluster {
         self.all().map_or(true, |servers| servers.iter().all(|(_, server)| server.eviction.keeps()))
     }
 
-    pub(super) async fn call(self: &Arc<Self>, call: &Call, mut options: CallOptions) -> Result<Answered> {
+    pub(super) async fn call(self: &Arc<Self>, call: &Call, options: CallOptions) -> Result<Answered> {
+        // One server says the version for all of them.
+        if self.connector.is_other_version.load(Ordering::Relaxed) {
+            self.must_have_own_version().await?;
+        }
+        self.ask(call, options).await
+    }
+
+    async fn ask(self: &Arc<Self>, call: &Call, mut options: CallOptions) -> Result<Answered> {
         let slot = slot_of(call.place());
         let mut server = self.server_of(slot)?;
         for _ in 0..=REDIRECTIONS {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
@@ -33,6 +34,8 @@ pub(super) struct Connector {
     pub(super) accepts_eviction: bool,
     /// The key that says in which version the locks are kept.
     pub(super) versioned: String,
+    /// True once a server has said another version than that of this client, until one says this one again.
+    pub(super) is_other_version: AtomicBool,
     pub(super) is_of_cluster: bool,
     pub(super) surroundings: Surroundings,
 }
@@ -86,6 +89,7 @@ impl Connector {
             request_timeout: options.request_timeout(),
             accepts_eviction: options.eviction() == Eviction::LostLocksAccepted,
             versioned: place::of_version(options.prefix()),
+            is_other_version: AtomicBool::new(false),
             is_of_cluster: *options.topology() == Topology::Cluster,
             surroundings: surroundings.clone(),
         }))

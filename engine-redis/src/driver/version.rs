@@ -3,6 +3,8 @@
 //! Each connection asks for it, so a client learns of another version with its next connection at the latest. What asks for it changes nothing once the
 //! version is there: it is answered also where no memory is left, and where the server takes no writes.
 
+use std::sync::atomic::Ordering;
+
 use redis::aio::MultiplexedConnection;
 use redis::{FromRedisValue, RedisError, RedisResult, Value};
 use ylock_core::stored_version::OtherVersion;
@@ -20,9 +22,9 @@ const FIELD: &str = "version";
 /// Asks the server at the other end of a new connection, and fails if it says another version. Returns whether it says one.
 pub(super) async fn check(connector: &Connector, connection: &mut MultiplexedConnection) -> Result<bool> {
     match said(connector, connection).await {
-        Ok(said) => check_said(&connector.versioned, said).map(|()| true),
-        // A server of a cluster that does not keep the version, or cannot say it now. A client asks the one that does before it is used.
-        Err(error) if connector.is_of_cluster && is_answer(&error) => Ok(false),
+        Ok(said) => judge(connector, said).map(|()| true),
+        // Another server of the cluster keeps the version. A client asks that one before it is used.
+        Err(error) if connector.is_of_cluster && is_redirection(&error) => Ok(false),
         Err(error) => Err(errors::classify(error)),
     }
 }
@@ -45,8 +47,15 @@ pub(super) fn first(connector: &Connector) -> Call {
     Call::at(&scripts::VERSION, connector.versioned.clone()).arg(VERSION)
 }
 
+/// Fails if this is not the version of this client, and notes it for requests to other servers.
+pub(super) fn judge(connector: &Connector, said: Value) -> Result<()> {
+    let judged = check_said(&connector.versioned, said);
+    connector.is_other_version.store(judged.is_err(), Ordering::Relaxed);
+    judged
+}
+
 /// Fails if this is not the version of this client.
-pub(super) fn check_said(versioned: &str, said: Value) -> Result<()> {
+fn check_said(versioned: &str, said: Value) -> Result<()> {
     let found = String::from_redis_value(said).map_err(|_| odd(versioned))?;
     if found == VERSION {
         return Ok(());
@@ -62,9 +71,8 @@ pub(super) fn check_said(versioned: &str, said: Value) -> Result<()> {
     Err(other.refused(crate::NAME))
 }
 
-/// Returns whether a server has answered that it does not do this, other than because it must not.
-fn is_answer(error: &RedisError) -> bool {
-    error.code().is_some() && !errors::is_forbidden(error)
+fn is_redirection(error: &RedisError) -> bool {
+    matches!(error.code(), Some("MOVED" | "ASK" | "TRYAGAIN"))
 }
 
 fn odd(versioned: &str) -> Error {

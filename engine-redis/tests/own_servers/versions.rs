@@ -138,3 +138,30 @@ async fn a_cluster_has_one_version_wherever_it_is() {
         assert_eq!(keys.len() - locks.len(), usize::from(number == to), "{keys:?}");
     }
 }
+
+/// One server says the version for all: a client that has found another one there is refused at each of them.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_client_of_a_cluster_that_has_found_another_version_is_refused_at_every_server() {
+    let cluster = OwnCluster::start(0).await;
+    let ylock = client_with(cluster.options().with_lease(LONG)).await;
+    let mut names = (0..).map(|number: u32| number.to_string());
+    let mut tried = async || ylock.locks("users").try_write(names.next().unwrap()).await;
+    let mut says = None;
+    for server in &cluster.servers {
+        let keys: Vec<String> = server.ask(&["KEYS", VERSION]).await.unwrap();
+        says = says.or((!keys.is_empty()).then_some(server));
+    }
+    let says = says.expect("a server says it");
+    say(says, "2").await;
+    says.command(&["CLIENT", "KILL", "TYPE", "normal"]).await;
+    let found = async { while !tried().await.is_err_and(|error| error.kind() == ErrorKind::Config) {} };
+    within("it finds the other version", found).await;
+    // Their slots are on all servers.
+    for _ in 0..30 {
+        let error = within("it is answered", tried()).await.expect_err("no lock is given");
+        assert!(matches!(error.kind(), ErrorKind::Config | ErrorKind::Unavailable), "{error:#}");
+    }
+    say(says, "1").await;
+    within("it goes on", async { while !tried().await.is_ok_and(|guard| guard.is_some()) {} }).await;
+}

@@ -40,7 +40,9 @@ fn print_damaged(named: &Named, error: &Error, as_json: bool) -> Result<()> {
     let why = format!("{error:#}");
     if as_json {
         let key = &named.key;
-        return output::json_line(&json!({"group": key.group(), "name": key.name(), "damaged": why}));
+        return output::json_line(
+            &json!({"kind": named.kind(), "group": key.group(), "name": key.name(), "damaged": why}),
+        );
     }
     output::line(&format!("{named}: DAMAGED: {why}"))
 }

@@ -27,35 +27,24 @@ async fn revoke_from(ylock: &Ylock, arguments: &RevokeArguments, id: Option<Acqu
     let named = &arguments.lock;
     let count = match (arguments.yes, id) {
         (true, None) => named.revoke(ylock).await?,
-        (true, Some(id)) => from_holders(ylock, named, &[id]).await?,
+        (true, Some(id)) => named.revoke_from(ylock, &[id]).await?,
         (false, id) => {
             let holders = shown(ylock, named, id).await?;
             if holders.is_empty() || !is_agreed(holders.len())? {
                 return Err(Failed::new(DECLINED, "nothing was revoked"));
             }
-            from_holders(ylock, named, &holders).await?
+            named.revoke_from(ylock, &holders).await?
         }
     };
     if arguments.json {
         let key = &named.key;
-        output::json_line(&json!({"group": key.group(), "name": key.name(), "revoked": count}))?;
+        output::json_line(
+            &json!({"kind": named.kind(), "group": key.group(), "name": key.name(), "revoked": count}),
+        )?;
     } else {
         output::line(&done(named, count))?;
     }
     Ok(0)
-}
-
-/// Takes a lock from these holders, of which the user knows, and from no other: it may have another one by now. Returns how many still held it.
-pub(crate) async fn from_holders(
-    ylock: &Ylock,
-    named: &Named,
-    holders: &[AcquisitionId],
-) -> ylock::Result<usize> {
-    let mut count = 0;
-    for id in holders {
-        count += usize::from(named.revoke_one(ylock, *id).await?);
-    }
-    Ok(count)
 }
 
 /// Returns what was done.

@@ -86,7 +86,7 @@ fn a_semaphore_is_shown_and_revoked_by_the_name_that_is_printed() {
     let (one, other) = (hold_permit("one"), hold_permit("other"));
     let waits = place.start(&["run", "--permits", "2", "a%2Fb/render", "--", "true"]);
     eventually("it waits", || place.output(&["list"]).stdout.contains("1 wait, the longest for"));
-    let listed = place.output(&["list", "a/b"]).stdout;
+    let listed = place.output(&["list", "a%2Fb"]).stdout;
     let mut names: Vec<_> = listed.lines().map(|line| line.split(": ").next().unwrap()).collect();
     names.sort_unstable();
     assert_eq!(names, ["a%2Fb/render", "semaphore:a%2Fb/render"], "{listed}");

@@ -31,27 +31,33 @@ pub(crate) async fn inspect(handle: &Handle, name: &Key) -> Result<SemaphoreInsp
     Ok(SemaphoreInspection { permits: Some(keys.count()), holders, queue: waiters(turnstile) })
 }
 
-/// Takes all permits away, and returns how many were held. The clients lose their read of the semaphore as well: so a holder of which the store shows no
-/// permit yet is told, too.
+/// Takes all permits away, and returns how many were held. The clients' reads go last: without them the permits could not be found again, if this call broke
+/// off. They go as well, so that a holder of which the store shows no permit yet is told, too.
 pub(crate) async fn revoke(handle: &Handle, name: &Key) -> Result<usize> {
     let Some(keys) = keys_in_use(handle, name).await? else { return Ok(0) };
-    handle.keeper.revoke(&keys.clients).await?;
     let mut count = 0;
     for place in 0..keys.permits() {
         count += handle.keeper.revoke(&keys.permit(place)?).await?;
     }
+    handle.keeper.revoke(&keys.clients).await?;
     Ok(count)
 }
 
-/// Takes one permit away from its holder. Returns whether this acquisition held one.
-pub(crate) async fn revoke_one(handle: &Handle, name: &Key, id: AcquisitionId) -> Result<bool> {
-    let Some(keys) = keys_in_use(handle, name).await? else { return Ok(false) };
-    let looks = looks(handle, &keys).await?;
-    let held = looks.into_iter().find(|(_, seen)| seen.holders.iter().any(|holder| holder.id == id));
-    match held {
-        Some((permit, _)) => handle.keeper.revoke_one(&permit, id).await,
-        None => Ok(false),
+/// Takes permits away from these acquisitions. Returns how many of them held one.
+pub(crate) async fn revoke_some(handle: &Handle, name: &Key, ids: &[AcquisitionId]) -> Result<usize> {
+    let Some(keys) = keys_in_use(handle, name).await? else { return Ok(0) };
+    let mut count = 0;
+    for (permit, seen) in looks(handle, &keys).await? {
+        for holder in seen.holders.iter().filter(|holder| ids.contains(&holder.id)) {
+            count += usize::from(handle.keeper.revoke_one(&permit, holder.id).await?);
+        }
     }
+    Ok(count)
+}
+
+/// Returns whether the store shows clients of a semaphore.
+pub(crate) async fn is_in_use(handle: &Handle, name: &Key) -> Result<bool> {
+    keys_in_use(handle, name).await.map(|keys| keys.is_some())
 }
 
 /// Returns the keys of a semaphore that has clients.

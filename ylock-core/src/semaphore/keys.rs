@@ -97,7 +97,7 @@ mod tests {
             let keys = Keys::of(key(name), MAX_PERMITS).unwrap();
             assert_eq!(Purpose::of(&keys.clients), Purpose::Clients(key(name)));
             for part in [keys.turnstile.clone(), keys.permit(0).unwrap(), keys.permit(999).unwrap()] {
-                assert_eq!(Purpose::of(&part), Purpose::Part);
+                assert_eq!(Purpose::of(&part), Purpose::Part(key(name)));
                 assert_eq!(named("group", part.name()).unwrap_err().kind(), ErrorKind::Invalid);
             }
         }

@@ -10,7 +10,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 pub use inspect::SemaphoreInspection;
-pub(crate) use inspect::{inspect, revoke, revoke_one};
+pub(crate) use inspect::{inspect, is_in_use, revoke, revoke_some};
 pub use permit::{Permit, PermitLease};
 
 use crate::acquire::{acquisition, layers_over, tell};

@@ -32,6 +32,8 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 /// No pause is longer: a grant may have taken very long because the process was suspended meanwhile, and permits become free in queues that the waiter
 /// has not joined.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// The most permits that a call looks at at once before it tries them.
+const MOST_LOOKS: usize = 64;
 /// The longest that a try waits for other calls of its client, which read the lock of the clients as well.
 const ALIKE: Duration = Duration::from_secs(1);
 /// The pause between two looks at a store that is silent.
@@ -92,8 +94,14 @@ impl Taking<'_> {
             return Ok(Some(read));
         }
         // The store is silent; or the try met another call of this client, which asks for the same.
-        let wait = if self.tries() { Wait::For(ALIKE) } else { self.wait() };
-        self.ask(key, Mode::Read, owner, wait).await
+        if !self.tries() {
+            return self.ask(key, Mode::Read, owner, self.wait()).await;
+        }
+        let read = self.ask(key, Mode::Read, owner, Wait::For(ALIKE)).await?;
+        // All of them read: only the store can have kept it waiting.
+        let silent =
+            || Error::new(ErrorKind::Unavailable, format!("the store has not answered for {ALIKE:?}"));
+        read.map(Some).ok_or_else(|| silent().with_key(&self.keys.name))
     }
 
     /// Takes one of the permits, and looks meanwhile on how many others count. Only when this client is a reader: each that reads later sees this one,
@@ -209,7 +217,7 @@ impl Taking<'_> {
                     Err(error) => none = Err(error),
                 }
             }
-            next *= 2;
+            next = MOST_LOOKS.min(next * 2);
         }
     }
 

@@ -63,12 +63,6 @@ fn one_whose_clock_stood_still_while_a_job_began_is_refused() {
     assert_eq!(play(KeeperAtOnce, 5_598).wrong, [""; 0]);
 }
 
-/// A writer that had waited held up all others for a look of its own, as if it had been let in beside readers.
-#[test]
-fn a_writer_enters_when_it_is_granted() {
-    assert_eq!(play(KeeperOverZookeeper, 700_648).wrong, [""; 0]);
-}
-
 #[test]
 fn a_seed_decides_everything() {
     for of in [KeeperOverMemory, KeeperAtOnce, KeeperOverCassandra] {

@@ -291,7 +291,8 @@ pub async fn a_semaphore_is_listed_and_looked_at_as_one(fixture: Fixture) {
     assert!(next(&mut listing).await.is_none(), "one semaphore is one entry");
 
     let of_one = seen.holders.iter().find(|holder| holder.client == here.name()).expect("it is shown");
-    assert!(answered(|| looks.revoke_permit(&*group, NAME, of_one.id)).await.unwrap());
+    let ids = [of_one.id];
+    assert_eq!(answered(|| looks.revoke_permits(&*group, NAME, &ids)).await.unwrap(), 1);
     assert_eq!(within(fixture.lapse(), "it is told", one.lost()).await, LossReason::Revoked);
     assert!(other.is_valid(), "the other one was not revoked");
     drop((waits, one, other));

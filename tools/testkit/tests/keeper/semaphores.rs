@@ -347,7 +347,7 @@ async fn a_permit_is_lost_with_the_read_of_its_client() {
     assert!(!held.is_valid() && held.remaining().is_zero());
     assert_eq!((held.loss(), held.check().unwrap_err().kind()), (Some(LossReason::Revoked), ErrorKind::Lost));
     assert_eq!(held.unlock().await.unwrap(), Unlocked::WasLost);
-    assert_eq!(*ends.0.lock(), [("name".to_owned(), End::Lost(LossReason::Revoked))]);
+    assert_eq!(*ends.0.lock(), [("name".to_owned(), Some(1), End::Lost(LossReason::Revoked))]);
 }
 
 /// The holder is at another permit whenever one is looked at, and the semaphore is in use all the time.
@@ -370,4 +370,70 @@ async fn a_semaphore_is_listed_while_its_holder_moves_from_permit_to_permit() {
         assert_eq!(looks.list().next().await.unwrap().and_then(|listed| listed.permits), Some(100));
     }
     moves.abort();
+}
+
+/// Answers no revocation but the first, while it is on.
+#[derive(Debug, Default)]
+struct BreaksOff(AtomicBool, AtomicBool);
+
+#[async_trait]
+impl Fault for BreaksOff {
+    async fn before(&self, call: Call) -> Result<()> {
+        let fails =
+            call == Call::Revoke && self.0.load(Ordering::SeqCst) && self.1.swap(true, Ordering::SeqCst);
+        if fails { Err(Error::new(ErrorKind::Unavailable, "the store does not answer")) } else { Ok(()) }
+    }
+
+    async fn after(&self, _: Call) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The holders hang: none gives its permit back when it is told.
+#[tokio::test(start_paused = true)]
+async fn a_revocation_that_has_broken_off_can_be_made_again() {
+    let (store, fault) = (MemoryStore::new(), Arc::new(BreaksOff::default()));
+    let operator = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let clients = [Ylock::new(store.engine()), Ylock::new(store.engine()), Ylock::new(store.engine())];
+    let semaphore = |ylock: &Ylock| ylock.locks("group").semaphore("name", 2);
+    let _held =
+        [semaphore(&clients[0]).acquire().await.unwrap(), semaphore(&clients[1]).acquire().await.unwrap()];
+    fault.0.store(true, Ordering::SeqCst);
+    let error = operator.revoke_semaphore("group", "name").await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    sleep(SOON * 60).await;
+    fault.0.store(false, Ordering::SeqCst);
+    assert_eq!(operator.revoke_semaphore("group", "name").await.unwrap(), 1);
+    sleep(SOON * 60).await;
+    let both = [
+        semaphore(&clients[2]).try_acquire().await.unwrap(),
+        semaphore(&clients[2]).try_acquire().await.unwrap(),
+    ];
+    assert!(both.iter().all(Option::is_some));
+}
+
+/// It hangs, so the permit stays held; an operator must see it.
+#[tokio::test(start_paused = true)]
+async fn a_permit_whose_client_is_none_any_more_is_listed_as_the_lock_that_it_is() {
+    let store = MemoryStore::new();
+    let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
+    let held = here.locks("group").semaphore("name", 1).acquire().await.unwrap();
+    let listed = async || {
+        let mut listing = there.list();
+        let mut names = Vec::new();
+        while let Some(listed) = listing.next().await.unwrap() {
+            names.push((listed.key.name().to_owned(), listed.is_semaphore));
+        }
+        names
+    };
+    while here.keys_in_use() > 2 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(listed().await, [("name".to_owned(), true)]);
+    assert_eq!(there.revoke("group", "name \u{203a} semaphore").await.unwrap(), 1);
+    assert_eq!(timeout(SOON * 60, held.lost()).await.unwrap(), LossReason::Revoked);
+    sleep(SOON * 60).await;
+    assert_eq!(listed().await, [("name \u{203a} permit 1".to_owned(), false)]);
+    assert_eq!(there.revoke("group", "name \u{203a} permit 1").await.unwrap(), 1);
+    drop(held);
 }

@@ -18,7 +18,7 @@ use child::Child;
 
 pub(crate) async fn run(store: &Store, arguments: RunArguments) -> Result<u8> {
     if arguments.lock.is_semaphore && arguments.permits.is_none() {
-        let message = format!("{}: say --permits N, for a semaphore of N permits", arguments.lock);
+        let message = format!("{}: `run` takes a permit of it with --permits N", arguments.lock);
         return Err(Failed::new(USAGE, message));
     }
     // From before the lock is there: a signal that comes while the lock is acquired must give it back.

@@ -11,7 +11,7 @@ use super::row::Row;
 use super::state::{Look, Question};
 use crate::arguments::TopArguments;
 use crate::commands::client::Client;
-use crate::commands::revoke::{done, from_holders};
+use crate::commands::revoke::done;
 use crate::exit::Failed;
 use crate::name::Named;
 use crate::output::printable;
@@ -134,7 +134,7 @@ async fn revoked(client: Option<&Ylock>, order: &Question) -> ylock::Result<News
     // A question names a lock, and there is none before the first look.
     let Some(ylock) = client else { return Ok(News::Revoked("nothing was revoked".to_owned())) };
     let named = &order.named;
-    let text = match from_holders(ylock, named, &order.holders).await? {
+    let text = match named.revoke_from(ylock, &order.holders).await? {
         0 => format!("{named}: it has another holder by now, or none; nothing was revoked"),
         count => done(named, count),
     };
