@@ -73,6 +73,11 @@ impl Lock {
         self.run(scripts::RENEW, &words).await[0] == "1"
     }
 
+    /// Returns whether a try may get the lock.
+    pub(crate) async fn may_be_free(&mut self) -> bool {
+        self.run(scripts::MAY_BE_FREE, &[]).await == ["1"]
+    }
+
     /// Returns whether the acquisition held the lock.
     pub(crate) async fn revoke(&mut self, id: &str) -> bool {
         self.run(scripts::REVOKE, &[id]).await == ["1"]

@@ -86,6 +86,27 @@ async fn each_token_is_larger_than_the_last_one_whatever_the_clock_shows() {
     }
 }
 
+/// A try of a semaphore passes over a permit of which this is not said. By the quick way, and by the other one.
+#[tokio::test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+async fn a_lock_may_be_free_unless_the_leases_of_its_holders_go_on() {
+    for is_quick in [true, false] {
+        let mut lock = Lock::new().await;
+        assert!(lock.may_be_free().await, "there is none");
+        lock.release("unknown", if is_quick { 0 } else { A_MINUTE }, None).await;
+        lock.acquire("holds", "w", A_MINUTE).await;
+        assert!(!lock.may_be_free().await);
+        let now = lock.now().await;
+        for (end, what) in [(now - 1, "its lease has ended"), (now + LONG, "the clock was set back")] {
+            lock.set(&[("m", &end.to_string())]).await;
+            assert!(lock.may_be_free().await, "{what}");
+        }
+        assert!(lock.release("holds", 0, None).await);
+        assert!(lock.may_be_free().await, "it was given back");
+        lock.remove().await;
+    }
+}
+
 /// Its holder was told of the loss, or will be, and has nothing to give back.
 #[tokio::test]
 #[ignore = "needs redis: run `cargo xtask test`"]
