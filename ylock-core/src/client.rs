@@ -235,8 +235,8 @@ impl Ylock {
 
     /// Returns the holders of the permits of a semaphore and the waiters for one.
     ///
-    /// The store is asked for each permit, one after the other: a holder that moves to another permit meanwhile may be shown twice, or not at all. A client
-    /// that was granted a permit a moment ago may be shown among the waiters as well.
+    /// The store is asked for each permit by itself: a holder that moves to another permit meanwhile may be shown twice, or not at all. A client that
+    /// was granted a permit a moment ago may be shown among the waiters as well.
     ///
     /// # Errors
     /// As [`inspect`](Self::inspect).
@@ -314,8 +314,8 @@ impl Ylock {
     /// [of one](Listing::of_group).
     ///
     /// It is for those who look after a service, and not for a program that wants a lock: the store is asked for the keys page by page, and then
-    /// for the holders and waiters of each; of a semaphore for those of each permit. A lock that is in use all the time is shown at least once; one that comes or goes meanwhile may be left
-    /// out, or be shown twice. What a page costs the store, whose locks all clients share, stands in the `guarantees.md` of the engine.
+    /// for the holders and waiters of each; of a semaphore for those of each permit. A lock that is in use all the time is shown at least once; one
+    /// that comes or goes meanwhile may be left out, or be shown twice. What a page costs the store, whose locks all clients share, stands in the `guarantees.md` of the engine.
     ///
     /// # Examples
     /// What alice's requests are waiting for:

@@ -4,7 +4,7 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 
 use super::keys::{self, Keys, permits_of};
 use crate::engine::{AcquisitionId, Holder, Inspection, Waiter};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::handle::Handle;
 use crate::key::Key;
 
@@ -31,8 +31,8 @@ pub(crate) async fn inspect(handle: &Handle, name: &Key) -> Result<SemaphoreInsp
     Ok(SemaphoreInspection { permits: Some(keys.count()), holders, queue: waiters(turnstile) })
 }
 
-/// Takes all permits away, and returns how many were held. The clients' reads go last: without them the permits could not be found again, if this call broke
-/// off. They go as well, so that a holder of which the store shows no permit yet is told, too.
+/// Takes all permits away, and returns how many were held. The clients' reads go last: the permits are found by them, so a call that has broken off can be
+/// made again. They go as well, so that a holder of which the store shows no permit yet is told, too.
 pub(crate) async fn revoke(handle: &Handle, name: &Key) -> Result<usize> {
     let Some(keys) = keys_in_use(handle, name).await? else { return Ok(0) };
     let mut count = 0;
@@ -55,9 +55,12 @@ pub(crate) async fn revoke_some(handle: &Handle, name: &Key, ids: &[AcquisitionI
     Ok(count)
 }
 
-/// Returns whether the store shows clients of a semaphore.
+/// Returns whether the store shows clients of a semaphore, or what cannot be read in the place of them: then a listing shows the damage.
 pub(crate) async fn is_in_use(handle: &Handle, name: &Key) -> Result<bool> {
-    keys_in_use(handle, name).await.map(|keys| keys.is_some())
+    match keys_in_use(handle, name).await {
+        Err(error) if error.kind() == ErrorKind::Unexpected => Ok(true),
+        keys => keys.map(|keys| keys.is_some()),
+    }
 }
 
 /// Returns the keys of a semaphore that has clients.

@@ -179,6 +179,29 @@ async fn a_lock_that_is_damaged_is_listed_as_such_and_does_not_end_the_listing()
     assert_eq!((names, damaged), (expected, vec!["17".to_owned()]));
 }
 
+/// Whichever of its locks is damaged: the others are listed all the same, and it is one entry.
+#[tokio::test]
+async fn a_semaphore_that_is_damaged_is_listed_as_such_among_the_others() {
+    for damaged in ["few \u{203a} semaphore", "few \u{203a} turnstile", "few \u{203a} permit 1"] {
+        let store = MemoryStore::new();
+        let holder = Ylock::new(store.engine());
+        let locks = holder.locks("group");
+        let _held = (locks.semaphore("few", 1).acquire().await.unwrap(), locks.write("other").await.unwrap());
+        let looks = Ylock::new(Wrapped(Damaged(store.engine(), damaged)));
+        let (mut listing, mut listed) = (looks.list(), Vec::new());
+        while let Some(one) = listing.next().await.unwrap() {
+            listed.push((
+                one.key.name().to_owned(),
+                one.is_semaphore,
+                one.seen.err().map(|error| error.kind()),
+            ));
+        }
+        listed.sort_by(|one, other| one.0.cmp(&other.0));
+        let few = ("few".to_owned(), true, Some(ErrorKind::Unexpected));
+        assert_eq!(listed, [few, ("other".to_owned(), false, None)], "{damaged}");
+    }
+}
+
 /// Inspections show for ever what there was once; holders that are asked for exactly are those of now.
 #[derive(Debug)]
 struct Behind {
