@@ -13,7 +13,6 @@ pub mod options;
 
 mod driver;
 mod engine;
-mod shared_attempt;
 
 pub use engine::EtcdEngine;
 pub use options::EtcdOptions;

@@ -59,7 +59,7 @@ async fn ask(client: &Client, call: Call) -> Result<bool> {
 /// came late, or is being given back at this moment. Left alone, it would keep other contenders out for a lease.
 pub(crate) fn release_unwanted(client: &Arc<Client>, key: Key, id: AcquisitionId) {
     let (environment, client) = (Arc::clone(&client.environment), Arc::clone(client));
-    environment.spawn(Box::pin(async move {
+    environment.spawn_for_all(Box::pin(async move {
         if let Err(error) = release(&client, &key, id, None).await {
             tracing::debug!(
                 error = format!("{error:#}"),

@@ -28,7 +28,7 @@ pub(crate) async fn release(
 /// came late, or is being given back at this moment. Left alone, it would keep other contenders out for a lease.
 pub(crate) fn release_unwanted(client: &Arc<Client>, place: String, id: AcquisitionId) {
     let (environment, client) = (Arc::clone(&client.environment), Arc::clone(client));
-    environment.spawn(Box::pin(async move {
+    environment.spawn_for_all(Box::pin(async move {
         if let Err(error) = undo(&client, place, id, None).await {
             tracing::debug!(
                 error = format!("{error:#}"),

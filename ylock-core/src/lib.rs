@@ -15,6 +15,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod connecting;
+pub mod connection;
 pub mod contact;
 pub mod engine;
 pub mod environment;

@@ -89,7 +89,7 @@ impl<S: TellsTime> ServerClock<S> {
         }
         self.asked.store(self.environment.now().as_nanos(), Ordering::Relaxed);
         let clock = Arc::clone(self);
-        self.environment.spawn(Box::pin(async move { drop(clock.ask().await) }));
+        self.environment.spawn_for_all(Box::pin(async move { drop(clock.ask().await) }));
     }
 }
 

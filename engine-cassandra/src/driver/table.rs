@@ -77,7 +77,7 @@ impl Table {
         values: impl SerializeRow,
     ) -> Result<QueryResult> {
         let request = async {
-            let connected = self.connection.get().await?;
+            let connected = self.connection.get()?;
             let statement = statement(&connected.statements);
             connected.session.execute_unpaged(statement, values).await.map_err(errors::classify)
         };
@@ -86,7 +86,7 @@ impl Table {
 
     /// Asks the nodes what they tell of themselves.
     pub(crate) async fn examine(&self) -> Result<Examination> {
-        let connected = self.connection.get().await?;
+        let connected = self.connection.get()?;
         let asker = Asker { session: &connected.session, profile: &connected.profiles.writes };
         examine::examine(asker, self.options(), &*self.environment).await
     }
@@ -119,7 +119,7 @@ impl Store for Table {
         let claim = write.claim.map(|claim| ClaimValues::new(key, slot, write.stamp, claim));
         let used = write.used.map(|used| (used.claim.mode, values::used(key, used)));
         let request = async {
-            let connected = self.connection.get().await?;
+            let connected = self.connection.get()?;
             let (session, statements) = (&connected.session, &connected.statements);
             match (claim, used) {
                 (None, None) => session.execute_unpaged(&statements.row, row).await,
@@ -144,8 +144,8 @@ impl Store for Table {
         // No partition is at the smallest position: that is how the ring is made.
         let after = after.unwrap_or(i64::MIN);
         let request = async {
-            let connected = self.connection.get().await?;
-            let statement = self.connection.statement_of_keys(&connected).await?;
+            let connected = self.connection.get()?;
+            let statement = self.connection.statement_of_keys().await?;
             connected.session.execute_unpaged(statement, (after,)).await.map_err(errors::classify)
         };
         page::page(self.send("keys", request).await?)

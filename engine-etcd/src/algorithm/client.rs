@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared, WeakShared, join_all};
+use futures_util::future::join_all;
 use parking_lot::Mutex;
+use ylock_core::connection::{Place, SharedAttempt};
 use ylock_core::engine::{Examination, Meter};
-use ylock_core::environment::{BackgroundTask, Environment, Moment};
+use ylock_core::environment::{Answer, BackgroundTask, Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::claims::Claims;
@@ -20,20 +20,11 @@ use super::session::Session;
 use super::store::{Fault, Outcome, Pending, Store, Transaction, Watching, failure, to_error};
 use super::{cleanup, floor, upkeep};
 use crate::options::EtcdOptions;
-use crate::shared_attempt::SharedAttempt;
 
 /// The number of times that no session came of making one, after which a caller is told: the runtime of the task that makes it may end.
 const ATTEMPTS: u32 = 8;
-
-/// A session that is being made.
-#[derive(Default)]
-struct Making {
-    shared: SharedAttempt<Result<()>>,
-    /// What its callers do when that takes too long. Each caller that waits drives it, so no runtime that stands still holds it up.
-    together: Mutex<Option<WeakShared<Made>>>,
-}
-
-type Made = BoxFuture<'static, Result<()>>;
+/// The number of attempts to make one lease that a caller waits for, each for as long as a request may take.
+const TRIES: u32 = 3;
 
 /// One client of the servers.
 pub(crate) struct Client {
@@ -47,7 +38,7 @@ pub(crate) struct Client {
     /// Those that are in use, or were a moment ago.
     sessions: Mutex<Vec<Arc<Session>>>,
     /// The making of new ones, by the seconds for which they live.
-    making: Mutex<Vec<(i64, Arc<Making>)>>,
+    making: Mutex<Vec<(i64, Arc<SharedAttempt>)>>,
     closed: AtomicBool,
     /// The number of requests that were sent.
     pub(crate) requests: AtomicU64,
@@ -150,34 +141,24 @@ impl Client {
     /// Makes a session. All that need one at the same time have the same: a client with very many locks, or waiters, is not to make as many leases.
     async fn make(self: &Arc<Self>, seconds: i64) -> Result<()> {
         let (making, before) = (self.making(seconds), self.newest_lease(seconds));
-        let shared = making.shared.join(&self.environment, self.request_timeout * 3, || self.work(seconds));
-        // It may be in the hands of a runtime that is not driven any more, and must not cost locks of others their leases.
-        let together = async {
-            self.environment.sleep(self.request_timeout).await;
-            // Others have waited as long, and may have made one a moment ago.
-            if self.newest_lease(seconds) != before { Ok(()) } else { self.together(&making, seconds).await }
+        let times = (self.request_timeout, self.request_timeout / 4);
+        let work = || -> Answer<Result<()>> {
+            let client = Arc::clone(self);
+            Box::pin(async move { client.make_session(seconds).await.map_err(to_error) })
         };
-        tokio::select! {
-            biased;
-            shared = shared => shared.unwrap_or(Ok(())),
-            made = together => made,
+        // One that does not come back must not cost locks their leases: all that have waited for it go on to the same next one, which
+        // another caller may have made a moment ago.
+        for _ in 0..TRIES {
+            if self.newest_lease(seconds) != before {
+                return Ok(());
+            }
+            tokio::select! {
+                biased;
+                made = making.join(&self.environment, Place::ForAll, times, work) => return made.unwrap_or(Ok(())),
+                () = self.environment.sleep(self.request_timeout) => {}
+            }
         }
-    }
-
-    fn work(self: &Arc<Self>, seconds: i64) -> Made {
-        let client = Arc::clone(self);
-        Box::pin(async move { client.make_session(seconds).await.map_err(to_error) })
-    }
-
-    /// Returns the attempt that all callers share that have waited for too long. It ends when none of them waits any more.
-    fn together(self: &Arc<Self>, making: &Making, seconds: i64) -> Shared<Made> {
-        let mut known = making.together.lock();
-        let under_way = known.as_ref().and_then(WeakShared::upgrade).filter(|made| made.peek().is_none());
-        under_way.unwrap_or_else(|| {
-            let made = self.work(seconds).shared();
-            *known = made.downgrade();
-            made
-        })
+        Err(Error::new(ErrorKind::Unavailable, "the servers did not make an etcd lease in time"))
     }
 
     /// Makes the session that follows this one.
@@ -205,13 +186,13 @@ impl Client {
         newest(&sessions, session.asked_seconds()).is_none_or(|newest| Arc::ptr_eq(newest, session))
     }
 
-    fn making(&self, seconds: i64) -> Arc<Making> {
+    fn making(&self, seconds: i64) -> Arc<SharedAttempt> {
         let mut making = self.making.lock();
         if let Some((_, known)) = making.iter().find(|(of, _)| *of == seconds) {
             return Arc::clone(known);
         }
         // Programs have few different leases.
-        let new = Arc::new(Making::default());
+        let new = Arc::<SharedAttempt>::default();
         making.push((seconds, Arc::clone(&new)));
         new
     }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use http::uri::PathAndQuery;
 use prost::Message;
-use tokio::sync::oneshot;
 use tonic::client::Grpc;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
@@ -18,7 +17,7 @@ use ylock_core::url::Host;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::errors;
-use super::live::{Live, RuntimeWatch, Slot, Way};
+use super::live::{Member, Way};
 use super::messages::{AuthenticateRequest, AuthenticateResponse, StatusRequest, StatusResponse};
 use super::tls::Encryption;
 use super::watches::Watches;
@@ -67,15 +66,14 @@ impl Connector {
         u32::try_from(self.hosts.len()).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Connects to a member, and puts the connection into the slot. Each member is tried once, for as long as `patience`, from `member` on, which then
-    /// names the one that is used.
-    pub(super) async fn connect(&self, slot: &Slot, member: &AtomicUsize, patience: Duration) -> Result<()> {
+    /// Connects to a member. Each is tried once, for as long as `patience`, from `member` on, which then names the one that is used.
+    pub(super) async fn connect(&self, member: &AtomicUsize, patience: Duration) -> Result<Member> {
         let first = member.load(Ordering::Relaxed);
         let mut failed: Option<Error> = None;
         for at in 0..self.hosts.len() {
             let number = first.wrapping_add(at);
             let host = &self.hosts[number % self.hosts.len()];
-            let attempt = self.connect_to(host, slot);
+            let attempt = self.connect_to(host);
             // One that hangs leaves time for the others.
             let connected = tokio::select! {
                 biased;
@@ -85,9 +83,9 @@ impl Connector {
                 ))),
             };
             match connected {
-                Ok(()) => {
+                Ok(connected) => {
                     member.store(number, Ordering::Relaxed);
-                    return Ok(());
+                    return Ok(connected);
                 }
                 // What is wrong with the options or the login is said, and not that the next member cannot be reached.
                 Err(error) if failed.as_ref().is_none_or(|known| known.kind() != ErrorKind::Config) => {
@@ -99,7 +97,7 @@ impl Connector {
         Err(failed.unwrap_or_else(|| errors::config("no host is given")))
     }
 
-    async fn connect_to(&self, host: &Host, slot: &Slot) -> Result<()> {
+    async fn connect_to(&self, host: &Host) -> Result<Member> {
         let address = host.address(DEFAULT_PORT);
         let (way, status) = match self.greet(&address).await {
             Err(error) if error.kind() == ErrorKind::Unavailable => {
@@ -108,17 +106,7 @@ impl Connector {
             greeted => greeted?,
         };
         self.check(&status, &address)?;
-        let (watched, ended) = oneshot::channel::<()>();
-        let mark = Arc::new(());
-        let watches = Arc::new(Watches::default());
-        let live = Live { way, watches, mark: Arc::clone(&mark), _watched: Arc::new(watched) };
-        let watch = RuntimeWatch { slot: Arc::downgrade(slot), mark };
-        *slot.lock() = Some(live);
-        self.environment.spawn(Box::pin(async move {
-            drop(ended.await);
-            drop(watch);
-        }));
-        Ok(())
+        Ok(Member { way, watches: Arc::new(Watches::default()) })
     }
 
     /// Connects to a member, and returns what it tells of itself.

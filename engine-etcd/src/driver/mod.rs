@@ -24,43 +24,39 @@ use prost::Message;
 use tonic::client::Grpc;
 use tonic_prost::ProstCodec;
 use ylock_core::Result;
+use ylock_core::connection::{Live, SharedConnection, Timeouts};
 use ylock_core::engine::Examination;
-use ylock_core::environment::{Environment, Moment};
+use ylock_core::environment::{Answer, Environment, Moment};
 
 use self::connect::Connector;
-use self::live::{Live, Slot, empty};
+use self::live::Member;
 use self::messages::{GrantRequest, GrantResponse, RevokeRequest, RevokeResponse};
 use self::messages::{TxnRequest, TxnResponse};
 use crate::algorithm::store::{Fault, Granted, Outcome, Pending, Store, Transaction, Watching};
 use crate::options::EtcdOptions;
-use crate::shared_attempt::SharedAttempt;
 
 const TRANSACT: &str = "/etcdserverpb.KV/Txn";
 const GRANT: &str = "/etcdserverpb.Lease/LeaseGrant";
 const REVOKE: &str = "/etcdserverpb.Lease/LeaseRevoke";
-
-/// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
-const ATTEMPTS: usize = 4;
 
 /// The members of a cluster, of which one is used at a time.
 pub(crate) struct Servers {
     environment: Arc<dyn Environment>,
     connector: Arc<Connector>,
     request_timeout: Duration,
-    slot: Slot,
-    connecting: SharedAttempt<Result<()>>,
+    shared: Arc<SharedConnection<Member>>,
     /// The member to try first when a connection is made.
     member: Arc<AtomicUsize>,
 }
 
 impl Servers {
     pub(crate) fn of(options: &EtcdOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
+        let timeouts = Timeouts { connect: options.connect_timeout(), request: options.request_timeout() };
         Ok(Self {
             environment: Arc::clone(environment),
             connector: Arc::new(Connector::of(options, environment)?),
             request_timeout: options.request_timeout(),
-            slot: Slot::default(),
-            connecting: SharedAttempt::default(),
+            shared: Arc::new(SharedConnection::new(environment, timeouts)),
             // Clients of one cluster do not all begin with the same member.
             member: Arc::new(AtomicUsize::new(environment.random() as usize)),
         })
@@ -73,28 +69,21 @@ impl Servers {
 
     /// Returns the connection, or makes one, and waits for each member for as long as `patience`. Which is not long where locks are held: a member that
     /// hangs must not cost them their leases.
-    async fn live(&self, patience: Duration) -> Result<Live> {
-        for _ in 0..ATTEMPTS {
-            if let Some(live) = self.slot.lock().clone() {
-                return Ok(live);
-            }
-            let (connector, slot) = (Arc::clone(&self.connector), Arc::clone(&self.slot));
+    async fn live(&self, patience: Duration) -> Result<Live<Member>> {
+        let connect = || -> Answer<Result<()>> {
+            let (connector, shared) = (Arc::clone(&self.connector), Arc::clone(&self.shared));
             let member = Arc::clone(&self.member);
-            let longest = patience * self.connector.count();
-            let work = || -> futures_util::future::BoxFuture<'static, Result<()>> {
-                Box::pin(async move { connector.connect(&slot, &member, patience).await })
-            };
-            if let Some(Err(error)) = self.connecting.join(&self.environment, longest, work).await {
-                return Err(error);
-            }
-            // The connection is there, or the runtime in which it was made has ended.
-        }
-        Err(errors::unavailable("no runtime is left to connect in"))
+            Box::pin(async move {
+                shared.put(connector.connect(&member, patience).await?);
+                Ok(())
+            })
+        };
+        self.shared.get_within(patience * self.connector.count(), connect).await
     }
 
     /// Sends a request and waits for its answer, for as long as one may take. If the login has ended, the request has had no effect, and is sent once
     /// more with another login: after a while without requests that is so for every client.
-    async fn ask<T, F>(&self, request: impl Fn(Live) -> F + Send + Sync) -> Result<T, Fault>
+    async fn ask<T, F>(&self, request: impl Fn(Live<Member>) -> F + Send + Sync) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, tonic::Status>> + Send,
         T: Send,
@@ -111,36 +100,35 @@ impl Servers {
     /// Sends a request and waits for its answer until then. A connection over which it did not come is given up.
     async fn ask_once<T, F>(
         &self,
-        request: impl Fn(Live) -> F + Send,
+        request: impl Fn(Live<Member>) -> F + Send,
         until: Moment,
     ) -> Result<Result<T, tonic::Status>, Fault>
     where
         F: Future<Output = Result<T, tonic::Status>> + Send,
         T: Send,
     {
-        let known = self.slot.lock().clone();
-        let live = match known {
+        let live = match self.shared.here() {
             Some(live) => live,
             None => Box::pin(self.live_in_time(until)).await?,
         };
-        let mark = Arc::clone(&live.mark);
+        let used = live.clone();
         let answer = tokio::select! {
             // An answer that is there counts, also after a pause of the process.
             biased;
             answer = request(live) => answer,
             () = self.environment.sleep(until.since(self.environment.now())) => {
-                self.give_up(&mark);
+                self.give_up(&used);
                 return Err(Fault::Unknown(errors::unavailable("the server did not answer in time")));
             }
         };
         if answer.as_ref().is_err_and(|status| errors::classify(status).1) {
-            self.give_up(&mark);
+            self.give_up(&used);
         }
         Ok(answer)
     }
 
     /// Returns a connection, if there is one until then.
-    async fn live_in_time(&self, until: Moment) -> Result<Live, Fault> {
+    async fn live_in_time(&self, until: Moment) -> Result<Live<Member>, Fault> {
         let patience = self.request_timeout.min(self.connector.first_patience());
         tokio::select! {
             biased;
@@ -152,8 +140,8 @@ impl Servers {
     }
 
     /// Goes on with the next member.
-    fn give_up(&self, mark: &Arc<()>) {
-        if empty(&self.slot, mark) {
+    fn give_up(&self, live: &Live<Member>) {
+        if self.shared.forget(live) {
             self.member.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -164,7 +152,7 @@ impl Servers {
         A: Message + Default + Clone + 'static,
         B: Message + Default + 'static,
     {
-        self.ask(|live: Live| {
+        self.ask(|live: Live<Member>| {
             let message = live.way.request(message.clone());
             async move {
                 let mut grpc = Grpc::new(live.way.channel.clone());
@@ -209,7 +197,7 @@ impl Store for Servers {
 
     fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching> {
         let environment = Arc::clone(&self.environment);
-        Box::pin(self.ask(move |live: Live| {
+        Box::pin(self.ask(move |live: Live<Member>| {
             let (environment, key) = (Arc::clone(&environment), key.clone());
             async move { live.watches.watch(&live.way, &environment, key, changes).await }
         }))

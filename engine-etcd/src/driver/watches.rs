@@ -82,7 +82,7 @@ impl Watches {
                 let _ = send.send(request);
                 state.stream = Some(Stream { requests: send, _reading: reading });
                 let (way, reader) = (way.clone(), Reader(Arc::clone(&self.0)));
-                environment.spawn(Box::pin(async move {
+                environment.spawn_beside(Box::pin(async move {
                     tokio::select! {
                         () = read(way, reader, requests) => {}
                         _ = ended => {}

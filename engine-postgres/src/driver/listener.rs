@@ -114,7 +114,7 @@ impl Listener {
             return;
         }
         let Some(search) = Search::begin(self) else { return };
-        self.environment.spawn_for_all(Box::pin(async move {
+        self.environment.spawn(Box::pin(async move {
             let listener = Arc::clone(&search.listener);
             match listener.connect().await {
                 Ok(()) => (listener.hear)(Heard::Gap),
@@ -137,7 +137,7 @@ impl Listener {
         let (tried, was_heard) = oneshot::channel();
         let answered = Arc::new(AtomicU64::new(self.environment.now().as_nanos()));
         let open = Opened { listener: Arc::downgrade(self), channel };
-        self.environment.spawn(Box::pin(open.receive(messages, tried)));
+        self.environment.spawn_beside(Box::pin(open.receive(messages, tried)));
         let end = self.environment.now().plus(connector.connect_timeout);
         let listen = format!("listen \"ylock_{channel:x}\"");
         let listening = async { client.batch_execute(&listen).await.map_err(errors::classify) };
@@ -155,7 +155,7 @@ impl Listener {
         let client = Arc::new(client);
         let probed = Probed { listener: Arc::downgrade(self), channel };
         self.state.lock().open = Some(Open { channel, client, answered });
-        self.environment.spawn(Box::pin(probed.probe()));
+        self.environment.spawn_beside(Box::pin(probed.probe()));
         if self.is_closed.load(Ordering::Acquire) {
             self.end(channel);
         }

@@ -1,6 +1,5 @@
 //! The part that talks to the server, with the crate `tokio-postgres` as its driver.
 
-mod attempt;
 mod calls;
 mod connection;
 mod connector;

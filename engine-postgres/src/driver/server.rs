@@ -152,7 +152,7 @@ pub(super) async fn check(connector: &Arc<Connector>) -> Result<Promises> {
 /// Opens a connection that is used for one purpose, and closed when the client is dropped.
 pub(super) async fn alone(connector: &Arc<Connector>, to: To) -> Result<Client> {
     let opened = connector.open(to).await?;
-    connector.environment().spawn(Box::pin(drive(opened.messages)));
+    connector.environment().spawn_beside(Box::pin(drive(opened.messages)));
     Ok(opened.client)
 }
 

@@ -3,6 +3,7 @@
 use tokio::sync::OnceCell;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error as DriverError, Row, Statement};
+use ylock_core::connection::Connected;
 
 use super::calls::Function;
 
@@ -26,14 +27,16 @@ pub(super) struct Session {
     prepared: Option<[OnceCell<Statement>; Function::ALL.len()]>,
 }
 
+impl Connected for Session {
+    fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+}
+
 impl Session {
     /// `is_own`: whether the session on the server is this connection's own for as long as it lasts.
     pub(super) fn new(client: Client, is_own: bool) -> Self {
         Self { client, prepared: is_own.then(Default::default) }
-    }
-
-    pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
     }
 
     pub(super) async fn ask(

@@ -202,7 +202,7 @@ impl Cluster {
             return;
         }
         let look = Look(Arc::clone(self));
-        self.connector.environment().spawn(Box::pin(async move {
+        self.connector.environment().spawn_for_all(Box::pin(async move {
             let Look(cluster) = &look;
             cluster.look().await;
         }));

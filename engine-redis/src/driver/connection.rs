@@ -6,20 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use futures_util::future::join;
-use parking_lot::Mutex;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
-use tokio::sync::{Mutex as AsyncMutex, oneshot};
-use tokio::task::unconstrained;
+use tokio::sync::Mutex as AsyncMutex;
+use ylock_core::connection::{Connected, Live, SharedConnection, Timeouts};
 use ylock_core::environment::Moment;
 use ylock_core::{Error, Result};
 
 use super::connector::Connector;
 use super::errors::{self, Redirection};
 use super::eviction::Eviction;
-use super::live::{Attempt, Connected, Live, Slot, Watch, empty};
 use super::scripts::{self, Call};
 use super::sentinel::Sentinels;
 use super::{server, version};
@@ -37,9 +34,7 @@ pub(super) enum Endpoint {
 pub(super) struct Connection {
     pub(super) connector: Arc<Connector>,
     endpoint: Endpoint,
-    live: Slot,
-    /// The last attempt to connect, under way or failed.
-    attempt: Mutex<Option<Attempt>>,
+    shared: SharedConnection<Opened>,
     /// Held by the one task that makes a connection for messages to this server, or subscribes; other tasks wait for the result.
     pub(super) subscribing: AsyncMutex<()>,
     /// Whether the server keeps locks.
@@ -48,10 +43,17 @@ pub(super) struct Connection {
     pub(super) says_version: AtomicBool,
 }
 
+/// One life of the connection, and the address that it goes to.
+#[derive(Clone)]
+pub(super) struct Opened {
+    pub(super) connection: MultiplexedConnection,
+    pub(super) address: Arc<Address>,
+}
+
+impl Connected for Opened {}
+
 /// A time so short that it does not count.
 const TICK: Duration = Duration::from_millis(1);
-/// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
-const ATTEMPTS: usize = 4;
 
 /// The answer to a call.
 pub(super) struct Answered {
@@ -82,11 +84,11 @@ pub(super) struct CallOptions {
 
 impl Connection {
     pub(super) fn new(connector: &Arc<Connector>, endpoint: Endpoint) -> Arc<Self> {
+        let timeouts = Timeouts { connect: connector.connect_timeout, request: connector.request_timeout };
         Arc::new(Self {
             connector: Arc::clone(connector),
             endpoint,
-            live: Slot::default(),
-            attempt: Mutex::default(),
+            shared: SharedConnection::new(connector.environment(), timeouts),
             subscribing: AsyncMutex::new(()),
             eviction: Eviction::default(),
             says_version: AtomicBool::new(false),
@@ -103,8 +105,7 @@ impl Connection {
 
     /// Calls a script. An error means: *it may have happened, or still happen*.
     pub(super) async fn call(self: &Arc<Self>, call: &Call, options: CallOptions) -> Result<Outcome> {
-        let known = self.live.lock().clone();
-        let mut live = match known {
+        let mut live = match self.shared.here() {
             Some(live) => live,
             None => Box::pin(self.connector.until(options.until, self.live())).await?,
         };
@@ -125,7 +126,7 @@ impl Connection {
         };
         if answer.is_err() && left >= self.connector.request_timeout / 2 {
             // Not if most of the time went by before the call was sent: then nothing is known of this connection.
-            empty(&self.live, &live.address);
+            self.shared.forget(&live);
         }
         match answer? {
             Ok((value, reached)) => {
@@ -237,53 +238,31 @@ impl Connection {
 
     /// Waits until there is a connection for requests, and returns the address that it goes to.
     pub(super) async fn connected(self: &Arc<Self>) -> Result<Arc<Address>> {
-        Ok(self.live().await?.address)
+        Ok(Arc::clone(&self.live().await?.address))
     }
 
-    /// Returns the address that requests go to now: the same `Arc` only for as long as the connection lives.
+    /// Returns the address that requests go to now.
     pub(super) fn address(&self) -> Option<Arc<Address>> {
-        self.live.lock().as_ref().map(|live| Arc::clone(&live.address))
+        self.shared.current().map(|live| Arc::clone(&live.address))
+    }
+
+    /// Returns whether this is still the connection that requests use.
+    pub(super) fn is_current(&self, live: &Live<Opened>) -> bool {
+        self.shared.is_current(live)
     }
 
     /// Forgets the connection if it does not go to this address: the server is another one from now on.
     pub(super) fn moved_to(&self, address: &Address) {
-        let mut slot = self.live.lock();
-        if slot.as_ref().is_some_and(|live| *live.address != *address) {
-            *slot = None;
-        }
+        self.shared.forget_if(|live| *live.address != *address);
     }
 
-    pub(super) async fn live(self: &Arc<Self>) -> Result<Live> {
-        for _ in 0..ATTEMPTS {
-            if let Some(live) = self.live.lock().clone() {
-                return Ok(live);
-            }
-            if let Ok(Err(error)) = self.attempt().await {
-                return Err(error);
-            }
-            // The connection is there, or the runtime in which it was made has ended.
-        }
-        Err(errors::unavailable("no runtime is left to connect in"))
-    }
-
-    /// Returns the attempt that is under way, or has just failed, or a new one.
-    fn attempt(self: &Arc<Self>) -> Connected {
-        let now = self.connector.environment().now();
-        let mut attempt = self.attempt.lock();
-        if let Some(known) =
-            attempt.as_ref().filter(|known| known.is_of_use(now, self.connector.connect_timeout))
-        {
-            return known.result.clone();
-        }
-        let (publish, result) = oneshot::channel();
-        let result = unconstrained(result).shared();
-        *attempt = Some(Attempt { began: now, result: result.clone() });
-        let connection = Arc::clone(self);
-        self.connector.environment().spawn(Box::pin(async move {
-            // The requests that waited may have ended.
-            let _ = publish.send(connection.connect().await);
-        }));
-        result
+    pub(super) async fn live(self: &Arc<Self>) -> Result<Live<Opened>> {
+        self.shared
+            .get(|| {
+                let connection = Arc::clone(self);
+                Box::pin(async move { connection.connect().await })
+            })
+            .await
     }
 
     async fn connect(&self) -> Result<()> {
@@ -303,14 +282,7 @@ impl Connection {
         .await;
         said.map_err(errors::classify)?;
         self.says_version.store(is_own?, Ordering::Relaxed);
-        let (watched, ended) = oneshot::channel::<()>();
-        let address = Arc::new(address);
-        let watch = Watch { slot: Arc::downgrade(&self.live), address: Arc::clone(&address) };
-        *self.live.lock() = Some(Live { connection, address, _watched: Arc::new(watched) });
-        self.connector.environment().spawn(Box::pin(async move {
-            drop(ended.await);
-            drop(watch);
-        }));
+        self.shared.put(Opened { connection, address: Arc::new(address) });
         Ok(())
     }
 
@@ -321,9 +293,9 @@ impl Connection {
         }
     }
 
-    pub(super) fn failed(&self, live: &Live, error: RedisError) -> Error {
+    pub(super) fn failed(&self, live: &Live<Opened>, error: RedisError) -> Error {
         if errors::ends_connection(&error) {
-            empty(&self.live, &live.address);
+            self.shared.forget(live);
         }
         errors::classify(error)
     }

@@ -146,7 +146,7 @@ impl Connector {
         let info = self.info(address, protocol)?;
         let opened = MultiplexedConnection::new_with_config(info.redis_settings(), stream, config).await;
         let (connection, driver) = opened.map_err(|error| errors::unreachable(address, error))?;
-        self.environment().spawn(Box::pin(driver));
+        self.environment().spawn_beside(Box::pin(driver));
         Ok(connection)
     }
 

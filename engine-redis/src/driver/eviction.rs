@@ -9,13 +9,13 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, Value};
+use ylock_core::connection::Live;
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Result};
 
-use super::connection::Connection;
+use super::connection::{Connection, Opened};
 use super::connector::Connector;
 use super::errors;
-use super::live::Live;
 use super::server::field;
 use crate::options::Address;
 
@@ -142,7 +142,7 @@ impl Connection {
     }
 
     /// Fails if a script has found nothing where it looked, on a server that throws away locks.
-    pub(super) fn was_kept(&self, live: &Live, answer: &Value) -> Result<()> {
+    pub(super) fn was_kept(&self, live: &Live<Opened>, answer: &Value) -> Result<()> {
         let Some(policy) = refusal_of_script(answer) else { return Ok(()) };
         let refused = refused(&live.address, &policy);
         self.note(live, Keeping::Evicts(policy));
@@ -159,8 +159,8 @@ impl Connection {
     }
 
     /// Notes what a server has said, unless another one has taken over meanwhile, which was asked when it did.
-    fn note(&self, live: &Live, keeping: Keeping) {
-        if self.address().is_some_and(|address| Arc::ptr_eq(&address, &live.address)) {
+    fn note(&self, live: &Live<Opened>, keeping: Keeping) {
+        if self.is_current(live) {
             self.eviction.note(&live.address, keeping, self.connector.environment().now());
         }
     }

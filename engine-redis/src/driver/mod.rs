@@ -7,7 +7,6 @@ mod connector;
 mod errors;
 mod eviction;
 mod examine;
-mod live;
 mod push_connection;
 pub(crate) mod scripts;
 mod sentinel;

@@ -99,7 +99,7 @@ impl Subscriber {
         let channel = self.channel_of(place);
         let Some(search) = Search::begin(self, channel) else { return };
         let (subscriber, place) = (Arc::clone(self), place.to_owned());
-        self.environment.spawn_for_all(Box::pin(async move {
+        self.environment.spawn(Box::pin(async move {
             let _search = search;
             match subscriber.subscribe(&place).await {
                 Ok(()) => (subscriber.hear)(SubscriberEvent::Gap),
@@ -193,7 +193,7 @@ impl Subscriber {
         let push = PushConnection::new(connection, address, self.environment.now());
         self.connections.lock().open.insert(number, push.clone());
         let probed = Probed { subscriber: Arc::downgrade(self), number };
-        self.environment.spawn(Box::pin(probed.probe()));
+        self.environment.spawn_beside(Box::pin(probed.probe()));
         if self.is_closed.load(Ordering::Acquire) {
             self.end(number);
         }

@@ -268,6 +268,8 @@ macro_rules! __for_all_cases {
                 a_client_goes_on_in_another_runtime store []
                 holders_outlive_the_runtime_in_which_their_client_began engine []
                 a_guard_outlives_all_runtimes_of_its_client engine []
+                a_holder_whose_thread_is_blocked_keeps_its_lock store []
+                a_runtime_that_is_not_driven_any_more_costs_the_others_nothing store []
                 waiters_of_a_runtime_that_ended_leave_the_queue engine [Fair]
                 a_runtime_ends_in_the_middle_of_everything engine []
             }

@@ -83,21 +83,38 @@ mod tests {
     }
 
     #[test]
-    fn work_begins_afresh_in_another_runtime_and_at_last_on_a_thread_of_the_clients_own() {
+    fn work_runs_on_a_thread_of_the_clients_own_until_the_client_is_gone() {
         let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
-        let (first, second) = (runtime("first"), runtime("second"));
+        let callers = runtime("callers");
         let (make, begins) = endless();
-        first.block_on(async { task.start(&environment, make) });
-        assert_eq!(begins.recv_timeout(SOON).unwrap(), "first");
-        second.block_on(async { assert!(environment.enter()) });
-        drop(first);
-        assert_eq!(begins.recv_timeout(SOON).unwrap(), "second");
-        drop(second);
+        callers.block_on(async { task.start(&environment, make) });
         assert_eq!(begins.recv_timeout(SOON).unwrap(), "ylock");
-        assert!(task.is_running());
+        drop(callers);
+        assert!(task.is_running() && begins.try_recv().is_err());
         drop(environment);
         assert!(begins.recv_timeout(SOON).is_err(), "begun again although the client is gone");
         assert!(!task.is_running());
+    }
+
+    /// A runtime of one thread may have a clock of its own, which a test has paused.
+    #[test]
+    fn work_begins_afresh_when_the_runtime_ends_whose_clock_it_goes_by() {
+        let one = || Builder::new_current_thread().enable_all().build().unwrap();
+        let (first, second) = (one(), one());
+        let (environment, task) =
+            (first.block_on(async { SystemEnvironment::on_tokio_clock() }), BackgroundTask::default());
+        let (make, begins) = endless();
+        first.block_on(async {
+            task.start(&environment, make);
+            tokio::task::yield_now().await;
+        });
+        begins.try_recv().expect("it runs in the first one");
+        second.block_on(async { assert!(environment.enter()) });
+        drop(first);
+        second.block_on(async { tokio::task::yield_now().await });
+        begins.try_recv().expect("it runs in the second one");
+        drop(second);
+        assert_eq!(begins.recv_timeout(SOON).unwrap(), "ylock");
     }
 
     #[test]
@@ -112,8 +129,6 @@ mod tests {
                 task.start(&environment, move || make());
             }
         });
-        begins.recv_timeout(SOON).unwrap();
-        drop(runtime);
         assert_eq!(begins.recv_timeout(SOON).unwrap(), "ylock");
         assert!(begins.try_recv().is_err());
     }
@@ -132,7 +147,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_panics_is_over_and_may_be_started_again() {
-        let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
+        let (environment, task) = (SystemEnvironment::on_tokio_clock(), BackgroundTask::default());
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
             task.start(
@@ -150,7 +165,7 @@ mod tests {
 
     #[tokio::test]
     async fn work_that_has_ended_may_be_started_again() {
-        let (environment, task) = (SystemEnvironment::shared(), BackgroundTask::default());
+        let (environment, task) = (SystemEnvironment::on_tokio_clock(), BackgroundTask::default());
         let begun = Arc::new(AtomicUsize::new(0));
         for times in 1..=3 {
             task.start(&environment, counting(&begun, || Box::pin(async {})));

@@ -11,14 +11,17 @@ mod timer;
 
 use std::fmt;
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 pub use background_task::BackgroundTask;
 pub use system::SystemEnvironment;
 
 /// A future that an [`Environment`] runs or returns.
-pub type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send + 'static>>;
+pub type BoxFuture = Answer<()>;
+
+/// A future that an [`Environment`] returns, with its result.
+pub type Answer<T> = Pin<Box<dyn Future<Output = T> + Send + 'static>>;
 
 /// A point in time on an environment's own clock. Only moments of one environment can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -77,11 +80,10 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// Waits for `duration` of *running* time.
     fn sleep(&self, duration: Duration) -> BoxFuture;
 
-    /// Starts a task of the client's background work, in the runtime of the caller, or elsewhere if that has ended.
+    /// Starts a task of the client's background work that comes to an end: in the runtime of the caller, or elsewhere if that has ended.
     ///
-    /// # If the runtime ends
-    /// - A future that was not polled yet is carried on to a runtime that lives. It is dropped only where nothing will ever run
-    ///   again.
+    /// # If the runtime ends, or stands still
+    /// - A future that was not polled yet is carried on elsewhere. It is dropped only where nothing will ever run again.
     /// - A future that was polled is dropped, wherever it stands: what it waits for may have belonged to that runtime. Work that must
     ///   go on is a [`BackgroundTask`]'s, or is started again by the future's own drop.
     fn spawn(&self, future: BoxFuture);
@@ -89,10 +91,28 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// Starts a task for a future that was polled in this runtime. If that has ended, the future is dropped, as in [`spawn`](Self::spawn).
     fn spawn_begun(&self, future: BoxFuture, runtime: RuntimeId);
 
-    /// Starts a task for what all users of the client need, whichever of them comes first: a connection, a session, renewals. A
-    /// current-thread runtime may not be driven again for long, so this prefers a runtime in which the client was used and that runs by
-    /// itself. Otherwise like [`spawn`](Self::spawn).
+    /// Starts a task for a connection that was made in the runtime of the caller. It is dropped where that runtime ends or stands
+    /// still, whether it was polled or not.
+    fn spawn_beside(&self, future: BoxFuture) {
+        self.spawn(future);
+    }
+
+    /// Starts a task for what all users of the client need, whichever of them comes first: a session, renewals. It runs on a thread of
+    /// the client's own, which no other work of the program can block; a thread that a program has paused the clock of excepted.
+    /// Otherwise like [`spawn`](Self::spawn).
     fn spawn_for_all(&self, future: BoxFuture);
+
+    /// Waits until each other runtime in which the client was used has run something; with `which` only that one. One that has not in
+    /// this time stands still: it is not driven, or all its threads are blocked. It is treated as if it had ended, until a caller comes from it again. Returns whether
+    /// there was one: what then waits for an answer over a connection may wait in vain.
+    fn abandon_standing(&self, _which: Option<RuntimeId>, _patience: Duration) -> Answer<bool> {
+        Box::pin(std::future::ready(false))
+    }
+
+    /// Waits until the runtime has ended in which this was called.
+    fn end_of_runtime(&self) -> Answer<()> {
+        Box::pin(std::future::pending())
+    }
 
     /// Remembers the runtime of the caller as one in which background work of the client may run. Returns whether there is one.
     fn enter(&self) -> bool;
@@ -103,6 +123,30 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
 }
 
 impl dyn Environment {
+    /// Returns the outcome of work that others need. It begins again whenever a runtime turns out to stand still that it may wait for.
+    pub async fn past_standing_runtimes<T, F: Future<Output = T>>(
+        &self,
+        patience: Duration,
+        work: impl Fn() -> F,
+    ) -> T {
+        self.abandon_standing(None, patience).await;
+        loop {
+            let mut attempt = pin!(work());
+            loop {
+                let stands = async {
+                    self.sleep(patience).await;
+                    self.abandon_standing(None, patience).await
+                };
+                tokio::select! {
+                    // An outcome that is there counts.
+                    biased;
+                    outcome = attempt.as_mut() => return outcome,
+                    stands = stands => if stands { break },
+                }
+            }
+        }
+    }
+
     /// Returns 128 random bits, for identities that are never used again.
     pub fn random_identity(&self) -> u128 {
         (u128::from(self.random()) << 64) | u128::from(self.random())

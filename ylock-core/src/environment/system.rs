@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::runtimes::Runtimes;
+use super::runtimes::{self, Runtimes};
 use super::timer::Timer;
-use super::{BoxFuture, Environment, Moment, RuntimeId};
+use super::{Answer, BoxFuture, Environment, Moment, RuntimeId};
 
 /// The environment of a real machine: tokio's timers and tasks, the operating system's randomness, and a clock for validity.
 ///
@@ -21,7 +21,7 @@ use super::{BoxFuture, Environment, Moment, RuntimeId};
 ///
 /// Where it does not count, a holder that was suspended relies on its lease for that much too long.
 ///
-/// Background work runs in the runtimes in which the client is used; where none of them is left, on a thread of the client's own.
+/// Background work runs in the runtimes in which the client is used, and on a thread of the client's own.
 #[derive(Debug)]
 pub struct SystemEnvironment {
     clock: ClockSource,
@@ -84,6 +84,20 @@ impl Environment for SystemEnvironment {
 
     fn spawn_begun(&self, future: BoxFuture, RuntimeId(runtime): RuntimeId) {
         self.runtimes.spawn_begun(future, runtime);
+    }
+
+    fn spawn_beside(&self, future: BoxFuture) {
+        self.runtimes.spawn_beside(future);
+    }
+
+    fn abandon_standing(&self, which: Option<RuntimeId>, patience: Duration) -> Answer<bool> {
+        let runtimes = Arc::clone(&self.runtimes);
+        Box::pin(async move { runtimes.abandon_standing(which.map(|RuntimeId(id)| id), patience).await })
+    }
+
+    fn end_of_runtime(&self) -> Answer<()> {
+        let end = runtimes::end_of_this();
+        Box::pin(async move { drop(end.await) })
     }
 
     fn spawn_for_all(&self, future: BoxFuture) {

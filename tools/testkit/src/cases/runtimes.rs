@@ -121,6 +121,104 @@ pub async fn a_guard_outlives_all_runtimes_of_its_client(fixture: Fixture) {
     within(at_once(&fixture), "it is given back", waiting.visit()).await;
 }
 
+/// The threads of a runtime, of which work that never yields blocks one.
+#[derive(Clone, Copy, Debug)]
+enum Threads {
+    /// Another one is idle: as a rule the one that is blocked has driven timers and connections.
+    OneOfTwo,
+    All,
+    /// That of the caller, which drives the runtime by itself.
+    Callers,
+}
+
+impl Threads {
+    /// Returns those that count for an engine.
+    fn of(fixture: &Fixture) -> &'static [Self] {
+        // The clock of a runtime of one thread may be paused, so what keeps locks in memory does not leave it.
+        let all = &[Self::OneOfTwo, Self::All, Self::Callers];
+        if fixture.harness().name() == "memory" { &all[..2] } else { all }
+    }
+
+    /// Does the work of a holder on a thread of such a runtime.
+    async fn run<F>(self, work: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let work = move || match self {
+            Self::Callers => {
+                Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(work)
+            }
+            Self::OneOfTwo | Self::All => {
+                let threads = if matches!(self, Self::All) { 1 } else { 2 };
+                let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build();
+                let runtime = runtime.expect("a runtime can be built");
+                runtime.block_on(async { tokio::spawn(work).await.expect("no panic") })
+            }
+        };
+        tokio::task::spawn_blocking(work).await.expect("no panic")
+    }
+}
+
+/// A holder does work that blocks its thread for several leases: it keeps its lock. Only real time shows that.
+pub async fn a_holder_whose_thread_is_blocked_keeps_its_lock(fixture: Fixture) {
+    for threads in Threads::of(&fixture) {
+        let there = fixture.client().await;
+        let (inside, blocked_for) = (fixture.clone(), fixture.lease() * 3);
+        let (waits, is_held) = tokio::sync::oneshot::channel();
+        let holder = threads.run(async move {
+            let client = inside.short_lived().await;
+            let guard = client.write().await;
+            waits.send(()).expect("the case waits");
+            std::thread::sleep(blocked_for);
+            (guard.loss(), guard.unlock().await)
+        });
+        let looks = async {
+            is_held.await.expect("it holds the lock");
+            assert!(there.try_acquire(Mode::Write).await.is_none());
+        };
+        let ((loss, unlocked), ()) = tokio::join!(holder, looks);
+        assert_eq!(loss, None, "{threads:?}");
+        assert_eq!(unlocked.expect("an answer"), Unlocked::Released, "{threads:?}");
+        drop(there.write().await);
+    }
+}
+
+/// A client is used first in a runtime that is not driven any more: what is held stays held, and the others go on.
+pub async fn a_runtime_that_is_not_driven_any_more_costs_the_others_nothing(fixture: Fixture) {
+    if fixture.harness().name() == "memory" {
+        return;
+    }
+    let there = fixture.client().await;
+    let inside = fixture.clone();
+    let first = move || {
+        let idle = Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
+        let (client, guard, dropped) = idle.block_on(async move {
+            let client = inside.short_lived().await;
+            let guard = client.write().await;
+            let dropped = client.lock(inside.group(), "dropped").write().await.expect("it is free");
+            (client, guard, dropped)
+        });
+        // Given back by work of that runtime.
+        let inside = idle.enter();
+        drop(dropped);
+        drop(inside);
+        (idle, client, guard)
+    };
+    let (idle, client, guard) = tokio::task::spawn_blocking(first).await.expect("no panic");
+    let other = client.lock(fixture.group(), "other");
+    drop(within(fixture.soon(), "a lock of another name", other.write()).await.expect("it is free"));
+    let dropped = there.lock(fixture.group(), "dropped");
+    drop(within(fixture.lapse(), "what was given back there", dropped.write()).await.expect("it is free"));
+    fixture.leases(3.0).await;
+    assert!(guard.is_valid(), "{:?}", guard.loss());
+    assert!(there.try_acquire(Mode::Write).await.is_none());
+    assert_eq!(
+        within(fixture.soon(), "an answer", guard.unlock()).await.expect("an answer"),
+        Unlocked::Released
+    );
+    tokio::task::spawn_blocking(move || drop(idle)).await.expect("no panic");
+}
+
 /// Waiters in a runtime that ends leave the queue of the store.
 pub async fn waiters_of_a_runtime_that_ended_leave_the_queue(fixture: Fixture) {
     for used_elsewhere_too in [false, true] {

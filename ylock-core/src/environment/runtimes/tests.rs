@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError, channel};
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 
 use super::*;
 
@@ -57,21 +57,7 @@ fn never_ends() -> (BoxFuture, Receiver<()>) {
 }
 
 #[test]
-fn a_task_that_was_not_polled_is_carried_on_to_a_runtime_that_lives() {
-    let (runtimes, ends, lives) = (runtimes(), current_thread(), multi_thread());
-    entered(&runtimes, &lives);
-    let (future, told) = tells_its_thread();
-    {
-        let _inside = ends.enter();
-        runtimes.spawn(future);
-    }
-    assert!(told.try_recv().is_err(), "its runtime does not run");
-    drop(ends);
-    assert_eq!(told.recv_timeout(SOON).unwrap().as_deref(), Some("of the caller"));
-}
-
-#[test]
-fn a_task_that_was_not_polled_goes_on_on_a_thread_of_the_clients_own_if_no_runtime_is_left() {
+fn a_task_that_was_not_polled_goes_on_on_a_thread_of_the_clients_own() {
     let (runtimes, ends) = (runtimes(), current_thread());
     let (future, told) = tells_its_thread();
     {
@@ -204,7 +190,7 @@ fn a_runtime_that_shuts_down_is_not_remembered_by_those_who_enter_then_and_runs_
         begun.recv_timeout(SOON).unwrap();
         drop(runtime);
         assert_eq!(told.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
-        assert!(!runtimes.knows(id));
+        assert!(!runtimes.known(id).is_some());
     }
 }
 
@@ -244,19 +230,108 @@ fn a_runtime_that_was_remembered_twice_is_known_until_it_ends() {
     assert_eq!(count(&runtimes), 0);
 }
 
-/// It is driven while its thread waits for a lock, and it is unknown when it will be driven again.
 #[test]
-fn what_all_need_runs_by_itself_also_if_somebody_in_a_runtime_of_one_thread_comes_first() {
+fn what_all_need_runs_where_no_work_of_the_program_can_block_it() {
     let (runtimes, main, job) = (runtimes(), multi_thread(), current_thread());
-    entered(&runtimes, &main);
+    for runtime in [&main, &job] {
+        entered(&runtimes, runtime);
+        let (future, thread) = tells_its_thread();
+        runtime.block_on(async { runtimes.spawn_for_all(future) });
+        assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
+    }
+}
+
+/// Its clock may be paused, and the client's own thread would not know.
+#[test]
+fn what_all_need_runs_in_a_runtime_of_one_thread_if_its_clock_matters() {
+    let (runtimes, callers) = (Arc::new(Runtimes::new(true)), current_thread());
     let (future, thread) = tells_its_thread();
-    job.block_on(async { runtimes.spawn_for_all(future) });
-    assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("of the caller"));
-    // Where there is no other it is the caller's, as everything else.
-    drop(main);
-    let (future, thread) = tells_its_thread();
-    job.block_on(async { runtimes.spawn_for_all(future) });
-    assert!(thread.recv_timeout(Duration::from_millis(50)).is_err());
-    job.block_on(all_run());
+    callers.block_on(async {
+        runtimes.spawn_for_all(future);
+        all_run().await;
+    });
     assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), std::thread::current().name());
+    // One of several threads has no clock of its own.
+    let (runtimes, callers) = (Arc::new(Runtimes::new(true)), multi_thread());
+    let (future, thread) = tells_its_thread();
+    callers.block_on(async { runtimes.spawn_for_all(future) });
+    assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
+}
+
+/// Abandons what stands still, from a runtime of its own.
+fn abandon(runtimes: &Arc<Runtimes>, which: Option<Option<Id>>) -> bool {
+    const SHORT: Duration = Duration::from_millis(20);
+    let other = current_thread();
+    other.block_on(runtimes.abandon_standing(which, SHORT))
+}
+
+#[test]
+fn a_runtime_that_is_not_driven_is_treated_as_if_it_had_ended() {
+    let (runtimes, idle) = (runtimes(), current_thread());
+    let (polled, begun) = never_ends();
+    idle.block_on(async {
+        runtimes.spawn(polled);
+        all_run().await;
+    });
+    begun.try_recv().expect("it was polled");
+    let ((waits, thread), (beside, connection)) = (tells_its_thread(), never_ends());
+    {
+        let _inside = idle.enter();
+        runtimes.spawn(waits);
+        runtimes.spawn_beside(beside);
+    }
+    assert!(abandon(&runtimes, None));
+    assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"), "it goes on elsewhere");
+    assert!(begun.recv_timeout(SOON).is_err(), "what was polled is dropped");
+    assert!(connection.recv_timeout(SOON).is_err(), "what belongs to a connection ends with it");
+    assert_eq!(count(&runtimes), 0);
+    // A caller comes from it again.
+    idle.block_on(async {
+        assert!(runtimes.runs_here());
+        all_run().await;
+    });
+    assert_eq!(count(&runtimes), 1);
+}
+
+#[test]
+fn a_runtime_that_is_driven_keeps_what_it_has() {
+    let (runtimes, driven, idle) = (runtimes(), multi_thread(), current_thread());
+    let (future, polled) = never_ends();
+    driven.block_on(async { runtimes.spawn(future) });
+    polled.recv_timeout(SOON).unwrap();
+    entered(&runtimes, &idle);
+    assert!(!abandon(&runtimes, Some(Some(driven.handle().id()))), "only that one was asked for");
+    assert_eq!(polled.try_recv(), Err(TryRecvError::Empty));
+    assert_eq!(count(&runtimes), 2);
+}
+
+/// The runtimes are looked at for as long as there is work in one, whether a request needs it or not.
+#[test]
+fn work_that_is_left_to_a_runtime_which_is_not_driven_is_found() {
+    let (runtimes, idle) = (runtimes(), current_thread());
+    let (future, thread) = tells_its_thread();
+    {
+        let _inside = idle.enter();
+        runtimes.spawn(future);
+    }
+    assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
+}
+
+#[test]
+fn a_task_that_is_polled_while_its_runtime_is_abandoned_is_dropped_then() {
+    let (runtimes, blocked) = (runtimes(), multi_thread());
+    let ((entered, is_in), (leave, may_leave)) = (channel(), channel::<()>());
+    let (dropped, is_dropped) = channel::<()>();
+    let future = async move {
+        entered.send(()).unwrap();
+        may_leave.recv().unwrap();
+        std::future::pending::<()>().await;
+        drop(dropped);
+    };
+    blocked.block_on(async { runtimes.spawn(Box::pin(future)) });
+    is_in.recv_timeout(SOON).unwrap();
+    assert!(abandon(&runtimes, None), "its only thread is blocked");
+    assert_eq!(is_dropped.try_recv(), Err(TryRecvError::Empty), "it is in the hands of that thread");
+    leave.send(()).unwrap();
+    assert_eq!(is_dropped.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
 }
