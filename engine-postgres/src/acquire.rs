@@ -112,7 +112,10 @@ impl<'a> Acquire<'a> {
 
     async fn ask(&mut self) -> Result<Said> {
         let mark = self.client.records.begin(self.request.id);
-        let said = read(&self.client.store.call(self.question()).await?);
+        let said = match self.client.store.call(self.question()).await {
+            Ok(answer) => read(&answer),
+            Err(error) => return Err(mark.failed(error)),
+        };
         if matches!(said, Ok(Said::Queued { .. })) && self.client.is_told() {
             // While the request still counts as on its way: a connection that is made anew in this moment wakes the acquisition too.
             self.receiver.get_or_insert_with(|| self.client.records.receiver(self.request.id));

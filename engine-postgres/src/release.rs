@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Release, Request};
+use ylock_core::records::Left;
 use ylock_core::{Key, Result};
 
 use crate::client::Client;
@@ -23,7 +24,12 @@ pub(crate) async fn release(
     id: AcquisitionId,
     next: Option<&Request>,
 ) -> Result<Release> {
-    let late = if client.records.end(id) { Duration::ZERO } else { LATE };
+    let late = match client.records.end(id) {
+        // `next`, if there is one, asks by itself.
+        Left::Nothing => return Ok(Release::WasGone),
+        Left::Answered => Duration::ZERO,
+        Left::InDoubt => LATE,
+    };
     let call = Call::at(Function::Release, key).with(Value::id(id)).time(late);
     let was_there = match next {
         None => ask(client, without_next(call)).await?,

@@ -117,7 +117,11 @@ impl<'a> Acquire<'a> {
     /// Asks once. Returns the answer, and whether so many replicas have what the question wrote.
     async fn ask(&mut self, replicas: u32) -> Result<(Said, bool)> {
         let mark = self.client.records.begin(self.request.id);
-        let (answer, reached) = self.client.store.call_replicated(self.question(), replicas).await?;
+        let (answer, reached) = match self.client.store.call_replicated(self.question(), replicas).await {
+            Ok(answered) => answered,
+            // Where replicas are waited for the error may be about that, behind the script: an earlier question was answered then, and counts.
+            Err(error) => return Err(mark.failed(error)),
+        };
         self.is_elsewhere = answer.was_sent_on();
         let said = read(answer);
         if matches!(said, Ok(Said::Queued { .. })) && self.client.notify == Notify::On {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Release, Request};
+use ylock_core::records::Left;
 use ylock_core::{Key, Result};
 
 use crate::client::Client;
@@ -40,7 +41,12 @@ pub(crate) fn release_unwanted(client: &Arc<Client>, place: String, id: Acquisit
 
 /// Undoes an acquisition, and lets `next` join the queue. Returns whether there was a grant or a place. All releases go through here.
 async fn undo(client: &Client, place: String, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
-    let late = if client.records.end(id) { Duration::ZERO } else { LATE };
+    let late = match client.records.end(id) {
+        // `next`, if there is one, asks by itself.
+        Left::Nothing => return Ok(false),
+        Left::Answered => Duration::ZERO,
+        Left::InDoubt => LATE,
+    };
     let call = Call::at(&scripts::RELEASE, place).id(id).arg(late.as_millis());
     let Some(next) = next else { return client.store.call(call).await?.flag() };
     // This request may let `next` in: a copy of it may arrive after `next` was undone.

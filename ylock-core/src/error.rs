@@ -84,12 +84,14 @@ struct Inner {
     engine: Option<&'static str>,
     key: Option<Key>,
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
+    had_no_effect: bool,
 }
 
 impl Error {
     /// Creates an error of this kind; the message says which thing is wrong and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self(Arc::new(Inner { kind, message: message.into(), engine: None, key: None, source: None }))
+        let message = message.into();
+        Self(Arc::new(Inner { kind, message, engine: None, key: None, source: None, had_no_effect: false }))
     }
 
     /// Returns the kind of the error.
@@ -113,6 +115,21 @@ impl Error {
             self.kind(),
             ErrorKind::Indeterminate | ErrorKind::Lost | ErrorKind::TimedOut | ErrorKind::Unavailable
         )
+    }
+
+    /// Returns whether the request that failed has certainly had no effect, and will have none. `false` where that is not known. It says nothing of the
+    /// requests before it. For engines; not covered by semver.
+    #[doc(hidden)]
+    pub fn had_no_effect(&self) -> bool {
+        self.0.had_no_effect
+    }
+
+    /// Returns the same error, of a request that has certainly had no effect and will have none: it was not sent, or the store has refused it before
+    /// anything was written. An error that carries this one as its source does not say so. For engines; not covered by semver.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_effect(self) -> Self {
+        self.change(|inner| inner.had_no_effect = true)
     }
 
     /// Returns the same error, naming the engine.
@@ -227,6 +244,16 @@ mod tests {
         fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
             Some(&self.0)
         }
+    }
+
+    /// The outer one may be about more requests than the inner one.
+    #[test]
+    fn that_a_request_had_no_effect_is_said_of_that_error_alone() {
+        let error = Error::new(ErrorKind::Config, "refused");
+        assert!(!error.had_no_effect());
+        let refused = error.without_effect().with_engine("redis");
+        assert!(refused.had_no_effect());
+        assert!(!Error::new(ErrorKind::Unavailable, "away").with_source(refused).had_no_effect());
     }
 
     #[test]

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::engine::AcquisitionId;
+use crate::error::Error;
 use crate::token::StoreToken;
 
 /// The records of one client; see the [module](self).
@@ -27,6 +28,10 @@ struct Record {
     on_their_way: u32,
     /// True once such a request was given up. It may still arrive, whatever other requests were answered since.
     doubtful: bool,
+    /// True once such a request was answered: it may have let the acquisition in, or given it a place.
+    answered: bool,
+    /// True once such a request has certainly had no effect.
+    refused: bool,
     /// `None` until it is asked for, or a message comes: most acquisitions are let in by the answer to their first request.
     receiver: Option<Arc<NotificationReceiver>>,
 }
@@ -37,7 +42,27 @@ struct Record {
 pub struct Mark {
     records: Arc<Records>,
     id: AcquisitionId,
-    is_answered: bool,
+    outcome: Outcome,
+}
+
+/// The outcome of a request that could let an acquisition in.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    Unknown,
+    Answered,
+    Refused,
+}
+
+/// What the store may have of an acquisition that is about to be given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums, reason = "not covered by semver")]
+pub enum Left {
+    /// Nothing, now and later: no request has had an effect, and none will.
+    Nothing,
+    /// What the answers say: all requests were answered.
+    Answered,
+    /// More than the answers say: a request may still let the acquisition in, or nothing is known of it.
+    InDoubt,
 }
 
 /// The server's notice that an acquisition was let in.
@@ -60,7 +85,7 @@ impl Records {
     /// Notes that a request is about to be sent that could let the acquisition in.
     pub fn begin(self: &Arc<Self>, id: AcquisitionId) -> Mark {
         self.0.lock().entry(id).or_default().on_their_way += 1;
-        Mark { records: Arc::clone(self), id, is_answered: false }
+        Mark { records: Arc::clone(self), id, outcome: Outcome::Unknown }
     }
 
     /// Returns the receiver of messages to an acquisition, which has the one that came before it was asked for.
@@ -73,10 +98,9 @@ impl Records {
         self.0.lock().get(&id).is_some_and(Record::is_clear)
     }
 
-    /// Ends the record of an acquisition that is about to be given back, and not used any more. Returns whether all requests that could let
-    /// it in were answered.
-    pub fn end(&self, id: AcquisitionId) -> bool {
-        self.0.lock().remove(&id).is_some_and(|record| record.is_clear())
+    /// Ends the record of an acquisition that is about to be given back, and not used any more. Returns what the store may have of it.
+    pub fn end(&self, id: AcquisitionId) -> Left {
+        self.0.lock().remove(&id).map_or(Left::InDoubt, |record| record.left())
     }
 
     /// Delivers a message. Returns whether it is about an acquisition of this client.
@@ -118,10 +142,14 @@ impl Records {
         self.0.lock().clear();
     }
 
-    fn finish(&self, id: AcquisitionId, is_answered: bool) {
+    fn finish(&self, id: AcquisitionId, outcome: Outcome) {
         if let Some(record) = self.0.lock().get_mut(&id) {
             record.on_their_way = record.on_their_way.saturating_sub(1);
-            record.doubtful |= !is_answered;
+            match outcome {
+                Outcome::Unknown => record.doubtful = true,
+                Outcome::Answered => record.answered = true,
+                Outcome::Refused => record.refused = true,
+            }
         }
     }
 }
@@ -130,18 +158,35 @@ impl Record {
     fn is_clear(&self) -> bool {
         self.on_their_way == 0 && !self.doubtful
     }
+
+    fn left(&self) -> Left {
+        match self.is_clear() {
+            // Of a record without any request nothing is known.
+            true if self.refused && !self.answered => Left::Nothing,
+            true => Left::Answered,
+            false => Left::InDoubt,
+        }
+    }
 }
 
 impl Mark {
     /// Notes that the answer has come.
     pub fn answered(mut self) {
-        self.is_answered = true;
+        self.outcome = Outcome::Answered;
+    }
+
+    /// Notes that this error came instead of an answer. Returns it.
+    pub fn failed(mut self, error: Error) -> Error {
+        if error.had_no_effect() {
+            self.outcome = Outcome::Refused;
+        }
+        error
     }
 }
 
 impl Drop for Mark {
     fn drop(&mut self) {
-        self.records.finish(self.id, self.is_answered);
+        self.records.finish(self.id, self.outcome);
     }
 }
 
@@ -164,6 +209,7 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
+    use crate::error::ErrorKind;
 
     fn id() -> AcquisitionId {
         AcquisitionId::from_u128(1)
@@ -174,7 +220,8 @@ mod tests {
         let records = Arc::new(Records::default());
         drop(records.begin(id()));
         records.begin(id()).answered();
-        assert!(!records.is_clear(id()) && !records.end(id()));
+        assert!(!records.is_clear(id()));
+        assert_eq!(records.end(id()), Left::InDoubt);
         assert_eq!(records.len(), 0);
     }
 
@@ -183,7 +230,7 @@ mod tests {
         let records = Arc::new(Records::default());
         let mark = records.begin(id());
         records.begin(id()).answered();
-        assert!(!records.end(id()));
+        assert_eq!(records.end(id()), Left::InDoubt);
         mark.answered();
         assert_eq!(records.len(), 0, "its end does not begin a record anew");
     }
@@ -254,8 +301,43 @@ mod tests {
     #[test]
     fn what_is_not_known_counts_as_not_answered() {
         let records = Arc::new(Records::default());
-        assert!(!records.is_clear(id()) && !records.end(id()));
+        assert!(!records.is_clear(id()));
+        assert_eq!(records.end(id()), Left::InDoubt);
         records.begin(id()).answered();
-        assert!(records.is_clear(id()) && records.end(id()) && !records.end(id()));
+        assert!(records.is_clear(id()));
+        assert_eq!([records.end(id()), records.end(id())], [Left::Answered, Left::InDoubt]);
+    }
+    fn failed(records: &Arc<Records>, error: Error) {
+        drop(records.begin(id()).failed(error));
+    }
+
+    #[test]
+    fn nothing_is_left_where_every_request_was_refused_before_it_did_anything() {
+        let refused = || Error::new(ErrorKind::Config, "it may not").without_effect();
+        let records = Arc::new(Records::default());
+        failed(&records, refused());
+        failed(&records, refused());
+        assert_eq!(records.end(id()), Left::Nothing);
+        assert_eq!(records.end(id()), Left::InDoubt, "it is said once");
+    }
+
+    #[test]
+    fn something_may_be_left_where_a_request_was_answered_is_in_doubt_or_is_on_its_way() {
+        let refused = || Error::new(ErrorKind::Config, "it may not").without_effect();
+        let records = Arc::new(Records::default());
+        records.begin(id()).answered();
+        failed(&records, refused());
+        assert_eq!(records.end(id()), Left::Answered);
+        for unknown in [ErrorKind::Unavailable, ErrorKind::Config] {
+            failed(&records, Error::new(unknown, "no answer"));
+            failed(&records, refused());
+            assert_eq!(records.end(id()), Left::InDoubt);
+        }
+        failed(&records, refused());
+        let mark = records.begin(id());
+        assert_eq!(records.end(id()), Left::InDoubt);
+        mark.answered();
+        drop(records.receiver(id()));
+        assert_ne!(records.end(id()), Left::Nothing, "no request was refused");
     }
 }

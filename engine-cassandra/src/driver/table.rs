@@ -10,7 +10,7 @@ use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
 use ylock_core::engine::{AcquisitionId, Examination, Meter};
 use ylock_core::environment::Environment;
-use ylock_core::{Key, Result};
+use ylock_core::{Error, Key, Result};
 
 use super::connected::Connection;
 use super::schema::Asker;
@@ -119,7 +119,7 @@ impl Store for Table {
         let claim = write.claim.map(|claim| ClaimValues::new(key, slot, write.stamp, claim));
         let used = write.used.map(|used| (used.claim.mode, values::used(key, used)));
         let request = async {
-            let connected = self.connection.get()?;
+            let connected = self.connection.get().map_err(Error::without_effect)?;
             let (session, statements) = (&connected.session, &connected.statements);
             match (claim, used) {
                 (None, None) => session.execute_unpaged(&statements.row, row).await,

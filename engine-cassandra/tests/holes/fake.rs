@@ -30,6 +30,8 @@ pub(crate) enum Fate {
     ArrivesUnheard,
     /// Not applied before [`Fake::deliver`]; the answer is lost.
     IsLate,
+    /// Refused before any replica has it.
+    IsRefused,
     /// Applied at once and acknowledged after this long.
     IsHeardAfter(Duration),
 }
@@ -241,9 +243,12 @@ impl Store for Fake {
         match fate {
             Fate::Arrives | Fate::ArrivesUnheard | Fate::IsHeardAfter(_) => self.apply(key, slot, write),
             Fate::IsLate => self.late.lock().push((key.clone(), slot, write.clone())),
+            Fate::IsRefused => {
+                return Err(Error::new(ErrorKind::Config, "the user may not do this").without_effect());
+            }
         }
         match fate {
-            Fate::Arrives => {}
+            Fate::Arrives | Fate::IsRefused => {}
             Fate::IsHeardAfter(time) => self.environment.sleep(time).await,
             Fate::ArrivesUnheard | Fate::IsLate => {
                 return Err(Error::new(ErrorKind::Unavailable, "no answer"));

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ylock_core::Unlocked;
 use ylock_core::engine::{Engine, Holding, Patience, Release};
+use ylock_core::{ErrorKind, Unlocked};
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::algorithm::store::{State, Write};
 use ylock_engine_cassandra::options::Protocol;
@@ -238,6 +238,67 @@ async fn the_old_lock_does_not_enter_when_its_main_row_has_its_cell_only_after_i
         });
         let tried = engine.acquire(&request.with_patience(Patience::Try)).await.unwrap();
         assert!(tried.is_none(), "{tried:?}");
+        assert_eq!(fixture.states(), [State::Idle]);
+    })
+    .await;
+}
+
+/// A user without the right to write: there is nothing to remove, and the attempt to do so would be refused for a lease.
+#[tokio::test(start_paused = true)]
+async fn an_acquisition_whose_writes_were_refused_is_given_back_without_a_write() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, request) = fixture.contestant();
+        for was_there in [Vec::new(), vec![State::Idle]] {
+            fixture.fake.plan(|_, _| Fate::IsRefused);
+            let tried = fixture.again(&request);
+            for patience in [Patience::Try, Patience::Queue] {
+                let tried = tried.clone().with_patience(patience);
+                assert_eq!(engine.acquire(&tried).await.unwrap_err().kind(), ErrorKind::Config);
+            }
+            let writes = fixture.fake.writes.load(Ordering::Relaxed);
+            assert_eq!(engine.release(&fixture.key, tried.id, None).await.unwrap(), Release::WasGone);
+            assert_eq!(fixture.fake.writes.load(Ordering::Relaxed), writes);
+            assert_eq!(fixture.states(), was_there);
+            // The right was granted.
+            fixture.fake.plan(|_, _| Fate::Arrives);
+            let allowed = fixture.again(&request);
+            engine.acquire(&allowed).await.unwrap().unwrap();
+            assert_eq!(engine.release(&fixture.key, allowed.id, None).await.unwrap(), Release::Released);
+        }
+    })
+    .await;
+}
+
+/// The copy before is on its way, and may still let the acquisition in.
+#[tokio::test(start_paused = true)]
+async fn an_acquisition_of_which_a_write_is_in_doubt_is_given_back_whatever_was_refused_later() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let mut fates = [Fate::IsLate, Fate::IsRefused].into_iter();
+        fixture.fake.plan(move |_, _| fates.next().unwrap_or(Fate::Arrives));
+        let (engine, request) = fixture.contestant();
+        assert_eq!(engine.acquire(&request).await.unwrap_err().kind(), ErrorKind::Config);
+        assert_eq!(engine.release(&fixture.key, request.id, None).await.unwrap(), Release::Released);
+        assert_eq!(fixture.fake.deliver(), 1);
+        assert_eq!(fixture.states(), [State::Idle]);
+    })
+    .await;
+}
+
+/// The write that was refused was to leave as well. What was held must go, also where the next acquisition is not wanted any more.
+#[tokio::test(start_paused = true)]
+async fn what_is_held_is_given_back_after_a_release_that_was_refused_with_its_next_acquisition() {
+    bounded(async {
+        let fixture = Fixture::new();
+        let (engine, held) = fixture.contestant();
+        engine.acquire(&held).await.unwrap().unwrap();
+        let next = fixture.again(&held);
+        fixture.fake.plan(|_, _| Fate::IsRefused);
+        let refused = engine.release(&fixture.key, held.id, Some(&next)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Config);
+        fixture.fake.plan(|_, _| Fate::Arrives);
+        assert_eq!(engine.release(&fixture.key, next.id, None).await.unwrap(), Release::Released);
         assert_eq!(fixture.states(), [State::Idle]);
     })
     .await;

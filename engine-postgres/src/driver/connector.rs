@@ -112,7 +112,9 @@ impl Connector {
         tokio::select! {
             biased;
             opened = opening => opened,
-            () = self.environment.sleep(self.connect_timeout) => Err(unavailable("the server cannot be reached")),
+            () = self.environment.sleep(self.connect_timeout) => {
+                Err(unavailable("the server cannot be reached").without_effect())
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! The meaning of the driver's errors.
 
 use tokio_postgres::Error as DriverError;
-use tokio_postgres::error::{DbError, SqlState};
+use tokio_postgres::error::{DbError, Severity, SqlState};
 use ylock_core::options::ended_handshake;
 use ylock_core::{Error, ErrorKind};
 
@@ -9,16 +9,33 @@ use crate::functions::WRONG_ISOLATION;
 
 /// Returns an error that says in our words what happened, with the driver's error as its source.
 pub(super) fn classify(error: DriverError) -> Error {
-    let (kind, message) = meaning(&error);
-    Error::new(kind, message).with_engine(crate::NAME).with_source(error)
+    let ((kind, message), had_no_effect) = (meaning(&error), had_no_effect(&error));
+    let said = Error::new(kind, message).with_engine(crate::NAME).with_source(error);
+    if had_no_effect { said.without_effect() } else { said }
 }
 
-/// Returns the error of a connection that could not be opened.
+/// Returns the error of a connection that could not be opened: the request that wanted it was not sent.
 pub(super) fn of_login(error: DriverError) -> Error {
-    match ended_handshake(&error) {
+    let error = match ended_handshake(&error) {
         Some(message) => wrong(message).with_source(error),
         None => classify(error),
-    }
+    };
+    error.without_effect()
+}
+
+/// Returns whether the server has said that it has rolled the transaction back, which is the whole of a request. The table in `guarantees.md` says the same.
+fn had_no_effect(error: &DriverError) -> bool {
+    let said = error.as_db_error();
+    said.is_some_and(|said| rolls_back(said.parsed_severity(), said.code()))
+}
+
+/// Returns whether an error with this severity and code comes from the server itself and ends the transaction with nothing done.
+///
+/// What is worse than an error ends the session, and may do so while a transaction that is committed waits for a standby. Poolers send codes of connections and of
+/// the system for a server whose answer they have not seen, some of them as plain errors, and old ones without a severity that is the same in every language.
+fn rolls_back(severity: Option<Severity>, code: &SqlState) -> bool {
+    let is_of_others = matches!(class(code), "08" | "58" | "XX") || code.code().starts_with("57P");
+    severity == Some(Severity::Error) && !is_of_others && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
 }
 
 /// Returns an error that may go away by itself, of the kind `Unavailable`.
@@ -111,4 +128,24 @@ fn with_hint(error: &DbError) -> String {
 
 fn class(code: &SqlState) -> &str {
     code.code().get(..2).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_server_itself_rolls_back_and_what_may_come_from_elsewhere_says_nothing() {
+        let rolled_back = |code| rolls_back(Some(Severity::Error), &SqlState::from_code(code));
+        // No right, no such function, no writes, no such schema, a row that stayed locked, a deadlock, no memory, a request that was cancelled, and an error of ours.
+        for code in ["42501", "42883", "25006", "3F000", "55P03", "40P01", "53200", "57014", WRONG_ISOLATION] {
+            assert!(rolled_back(code), "{code}");
+        }
+        for code in ["08006", "08P01", "57P01", "57P02", "58000", "XX000", "40003"] {
+            assert!(!rolled_back(code), "{code}");
+        }
+        for severity in [Some(Severity::Fatal), Some(Severity::Panic), None] {
+            assert!(!rolls_back(severity, &SqlState::INSUFFICIENT_PRIVILEGE), "{severity:?}");
+        }
+    }
 }

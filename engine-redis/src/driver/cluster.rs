@@ -104,14 +104,15 @@ impl Cluster {
     pub(super) async fn call(self: &Arc<Self>, call: &Call, options: CallOptions) -> Result<Answered> {
         // One server says the version for all of them.
         if self.connector.is_other_version.load(Ordering::Relaxed) {
-            self.must_have_own_version().await?;
+            self.must_have_own_version().await.map_err(Error::without_effect)?;
         }
         self.ask(call, options).await
     }
 
     async fn ask(self: &Arc<Self>, call: &Call, mut options: CallOptions) -> Result<Answered> {
         let slot = slot_of(call.place());
-        let mut server = self.server_of(slot)?;
+        // Each server that sends on has done nothing: whatever the last one says is said of the whole request.
+        let mut server = self.server_of(slot).map_err(Error::without_effect)?;
         for _ in 0..=REDIRECTIONS {
             match server.call(call, options).await {
                 Ok(Outcome::Answered(answered)) => return Ok(answered),
@@ -128,7 +129,8 @@ impl Cluster {
                 }
             }
         }
-        Err(unavailable("the servers of the cluster do not agree on which of them keeps the lock"))
+        let message = "the servers of the cluster do not agree on which of them keeps the lock";
+        Err(unavailable(message).without_effect())
     }
 
     /// Calls a script that is about the server, on the server of this name.

@@ -9,6 +9,14 @@ pub(super) type Meaning = (ErrorKind, &'static str);
 pub(super) const NO_LOGIN: Meaning =
     (ErrorKind::Config, "the login was refused: look at the user and the password of the URL");
 
+/// What a server adds to an error that a script has raised: it has run until there. An error without it has refused the call before.
+const FROM_SCRIPT: &str = " script: ";
+/// What a server says of a user that may not write. No script of this engine that sets a field has written before it does so: `finish` and the quick ways
+/// begin with `HSET`, and rights do not change while a script runs.
+const REFUSED_FIRST: &str = "run the 'hset' command";
+/// What a server says that has no such command, or under another name.
+const NO_SUCH_COMMAND: &str = "unknown command";
+
 /// A code that a client makes something of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
@@ -77,6 +85,34 @@ impl Code {
         }
     }
 
+    /// Returns whether a call of a script has certainly written nothing that is answered like this; `words` follow the code. The table in
+    /// `guarantees.md` says the same.
+    pub(super) fn leaves_nothing(self, words: &str) -> bool {
+        let comes_from_script = words.contains(FROM_SCRIPT);
+        match self {
+            // Every write of a script goes to its one key, and is refused for the same reason.
+            Self::WrongType => true,
+            Self::NoPerm => !comes_from_script || words.contains(REFUSED_FIRST),
+            // The text of a script may fail for any reason, in the middle too.
+            Self::General => !comes_from_script && words.starts_with(NO_SUCH_COMMAND),
+            Self::NoScript
+            | Self::NoAuth
+            | Self::WrongPass
+            | Self::Oom
+            | Self::ReadOnly
+            | Self::Loading
+            | Self::Busy
+            | Self::MasterDown
+            | Self::ClusterDown
+            | Self::TryAgain
+            | Self::NoReplicas
+            | Self::Misconf
+            | Self::Moved
+            | Self::Ask
+            | Self::CrossSlot => !comes_from_script,
+        }
+    }
+
     /// Returns whether a server that says this is the wrong one for now, so that its connection is of no use any more.
     pub(super) fn ends_connection(self) -> bool {
         match self {
@@ -104,6 +140,38 @@ mod tests {
     use redis::{ErrorKind as DriverKind, ServerErrorKind};
 
     use super::*;
+
+    #[test]
+    fn a_call_that_is_refused_leaves_nothing_and_a_script_that_failed_may_have_written() {
+        const BEFORE: &str = "refused";
+        const IN_THE_MIDDLE: &str = "refused script: 2b, on @user_script:7.";
+        for code in Code::ALL {
+            let leaves = [BEFORE, IN_THE_MIDDLE].map(|words| code.leaves_nothing(words));
+            let meant = match code {
+                Code::General => [false, false],
+                Code::WrongType => [true, true],
+                _ => [true, false],
+            };
+            assert_eq!(leaves, meant, "{code:?}");
+        }
+        assert!(Code::General.leaves_nothing("unknown command 'EVALSHA', with args beginning with: "));
+        assert!(!Code::General.leaves_nothing("unknown command script: 2b, on @user_script:7."));
+    }
+
+    /// As servers of version 7 say it.
+    #[test]
+    fn a_user_that_may_run_scripts_and_not_write_leaves_nothing() {
+        let words = |command: &str| {
+            format!(
+                "ACL failure in script: User shop has no permissions to run the '{command}' command script: 2b, on @user_script:7."
+            )
+        };
+        assert!(Code::NoPerm.leaves_nothing(&words("hset")));
+        for later in ["hdel", "pexpireat", "publish"] {
+            assert!(!Code::NoPerm.leaves_nothing(&words(later)), "{later}");
+        }
+        assert!(Code::NoPerm.leaves_nothing("User shop has no permissions to run the 'evalsha' command"));
+    }
 
     /// The driver has kinds of its own for some codes, and hands on the others as they are.
     #[test]

@@ -129,7 +129,7 @@ impl Connector {
             biased;
             opened = opening => opened,
             () = self.environment().sleep(self.connect_timeout) => {
-                Err(unavailable(format!("the server at {address} cannot be reached")))
+                Err(unavailable(format!("the server at {address} cannot be reached")).without_effect())
             }
         }
     }

@@ -28,11 +28,17 @@ impl Redirection {
 
 /// Returns an error that says in our words what happened, with the driver's error as its source.
 pub(super) fn classify(error: RedisError) -> Error {
-    let (kind, message) = meaning(&error);
-    Error::new(kind, message).with_engine(crate::NAME).with_source(error)
+    let ((kind, message), had_no_effect) = (meaning(&error), had_no_effect(&error));
+    let said = Error::new(kind, message).with_engine(crate::NAME).with_source(error);
+    if had_no_effect { said.without_effect() } else { said }
 }
 
-/// Returns the error for a connection that could not be made to this server.
+/// Returns whether the server has said that it refuses the request. Of a connection that has ended, or an answer that has not come, nothing is known.
+fn had_no_effect(error: &RedisError) -> bool {
+    Code::of(error).zip(error.detail()).is_some_and(|(code, words)| code.leaves_nothing(words))
+}
+
+/// Returns the error for a connection that could not be made to this server: the request that wanted it was not sent.
 pub(super) fn unreachable(address: &Address, error: RedisError) -> Error {
     let (kind, message) = match Code::of(&error) {
         // Nothing was asked of a lock yet. The driver does not say whether the server has no such database, or wants a login first.
@@ -43,7 +49,7 @@ pub(super) fn unreachable(address: &Address, error: RedisError) -> Error {
         ErrorKind::Unavailable if error.is_io_error() => format!("the server at {address} cannot be reached"),
         _ => format!("{message} (server {address})"),
     };
-    Error::new(kind, message).with_engine(crate::NAME).with_source(error)
+    Error::new(kind, message).with_engine(crate::NAME).with_source(error).without_effect()
 }
 
 /// Returns an error that may go away by itself, of the kind `Unavailable`.

@@ -177,12 +177,13 @@ fn refusal_of_script(answer: &Value) -> Option<String> {
     }
 }
 
+/// Returns the error of a request that was not sent to such a server, or whose script has refused to write anything on it.
 fn refused(server: &Address, policy: &str) -> Error {
     let message = format!(
         "the server at {server} throws away keys when its memory is full, locks among them (maxmemory-policy is {policy}): set maxmemory-policy to \
          noeviction on it, or accept that locks are lost and granted again with eviction=lost_locks_accepted"
     );
-    Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
+    Error::new(ErrorKind::Config, message).with_engine(crate::NAME).without_effect()
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ impl Store {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Calls a script. An error means: *it may have happened, or still happen*.
+    /// Calls a script. An error means: *it may have happened, or still happen*, unless the error says that [it did not](Error::had_no_effect).
     pub(crate) async fn call(&self, call: Call) -> Result<Answer> {
         self.call_replicated(call, 0).await.map(|(answer, _)| answer)
     }
@@ -217,7 +217,7 @@ impl TellsTime for Store {
 async fn call_one(connection: &Arc<Connection>, call: &Call, options: CallOptions) -> Result<Answered> {
     match connection.call(call, options).await? {
         Outcome::Answered(answered) => Ok(answered),
-        Outcome::Elsewhere(_) => Err(in_a_cluster()),
+        Outcome::Elsewhere(_) => Err(in_a_cluster().without_effect()),
     }
 }
 

@@ -230,19 +230,17 @@ impl Driver {
     fn release_failed(&self, id: AcquisitionId, began: Moment, error: Error) {
         let error = self.keeper.about(&self.key, error);
         tracing::debug!(error = format!("{error:#}"), "a release failed");
+        let is_closed = self.keeper.closed.load(Ordering::SeqCst);
         self.keeper.change(&self.key, |entry, context, effects| {
             let Some(releasing) = entry.releasing(id) else { return };
             releasing.attempts += 1;
             // Not since it was given back: it may have waited for a place for longer than a lease.
-            let since = *releasing.began.get_or_insert(began);
-            let (lease, attempts) = (releasing.lease, releasing.attempts);
+            let tried_for = context.now().since(*releasing.began.get_or_insert(began));
+            let given_up = releasing.gives_up(tried_for, is_closed, &error);
             let was_held = releasing.held && releasing.result != Unlocked::WasLost;
             let hold = releasing.last_hold.clone();
             entry.fail_those_who_try(&self.keeper.about(context.key, away(error.clone())), effects);
-            // The time alone proves nothing: a process that was paused in its first attempt has not been asking for a lease.
-            if context.now().since(since) >= lease && attempts >= ATTEMPTS_PER_LEASE {
-                let message =
-                    "the store did not confirm the release within one lease; it frees the lock by itself";
+            if let Some(message) = given_up {
                 let error = self
                     .keeper
                     .about(context.key, Error::new(ErrorKind::Indeterminate, message).with_source(error));
@@ -253,6 +251,23 @@ impl Driver {
                 entry.gave_up(context, id, &error, effects);
             }
         });
+    }
+}
+
+impl Releasing {
+    /// Returns why the release is not tried again; `None` if it is.
+    ///
+    /// The time alone proves nothing: a process that was paused in its first attempt has not been asking for a lease. What the store refuses because of its
+    /// set-up, such as a right that was taken away, may still be set right within the lease, so a client that is open tries on. One that closes
+    /// ends with it: it would make its caller wait for a lease, as a rule for nothing.
+    fn gives_up(&self, tried_for: Duration, is_closed: bool, error: &Error) -> Option<&'static str> {
+        if tried_for >= self.lease && self.attempts >= ATTEMPTS_PER_LEASE {
+            return Some("the store did not confirm the release within one lease; it frees the lock by itself");
+        }
+        let is_refused = error.kind() == ErrorKind::Config;
+        (is_closed && is_refused).then_some(
+            "the store refuses the release, and the client is closed; the store frees the lock by itself when its lease is over",
+        )
     }
 }
 

@@ -17,6 +17,8 @@ use crate::algorithm::store::{Claim, Row, State, TimedClaim, Write};
 pub(super) struct LastWrite {
     last: Option<Write>,
     delivery: Delivery,
+    /// The write that was decided before `last`, with its delivery, leaving out those of which nothing is in the store or can come.
+    before: Option<(Write, Delivery)>,
     /// The moment just before the attempt was sent with which `last` was acknowledged.
     sent: Moment,
     /// True from when a grant was entered with the claim that the row shows until it is left.
@@ -44,10 +46,27 @@ enum Delivery {
     /// Its timestamp has never been sent.
     #[default]
     Decided,
+    /// It was sent, and certainly had no effect.
+    Refused,
     /// It was sent, and its outcome is unknown.
     InDoubt,
     /// A quorum has it.
     Acknowledged,
+}
+
+impl Delivery {
+    /// Returns whether no replica has the write, or can get it.
+    fn has_nothing(self) -> bool {
+        matches!(self, Self::Decided | Self::Refused)
+    }
+}
+
+/// A write that is about to be sent.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) write: Write,
+    /// True if no replica has an earlier copy of it, or can get one.
+    is_first: bool,
 }
 
 impl LastWrite {
@@ -142,6 +161,9 @@ impl LastWrite {
         let claim = self.claim_for(client, &row, floor)?;
         let ttl = if is_claimed(row.state) { client.token_ttl } else { row_ttl };
         let save = self.unsaved.filter(|_| !self.inside);
+        if !self.delivery.has_nothing() {
+            self.before = self.last.take().map(|last| (last, self.delivery));
+        }
         self.last = Some(Write {
             stamp: client.stamps.next(&*client.environment),
             row,
@@ -175,13 +197,34 @@ impl LastWrite {
 
     /// Returns the write to send now: the one that was decided last, unless a quorum has it; under a new timestamp if it was sent
     /// before.
-    pub(super) fn attempt(&mut self, client: &Client) -> Option<Write> {
+    pub(super) fn attempt(&mut self, client: &Client) -> Option<Attempt> {
         let last = self.last.as_mut().filter(|_| self.delivery != Delivery::Acknowledged)?;
-        if self.delivery == Delivery::InDoubt {
+        if self.delivery != Delivery::Decided {
             last.stamp = client.stamps.next(&*client.environment);
         }
+        let is_first = self.delivery.has_nothing();
         self.delivery = Delivery::InDoubt;
-        Some(last.clone())
+        Some(Attempt { write: last.clone(), is_first })
+    }
+
+    /// Notes that this attempt has certainly had no effect. That says nothing of other copies of the same write.
+    pub(super) fn refused(&mut self, attempt: &Attempt) {
+        if attempt.is_first && self.last.as_ref().is_some_and(|last| last.stamp == attempt.write.stamp) {
+            self.delivery = Delivery::Refused;
+        }
+    }
+
+    /// Takes the part of an acquisition back of which nothing is in the store, or can come: the row says again what the write before said. Returns `false`, and
+    /// changes nothing, if something may be there. Not where that write shows another acquisition taking part: it was to be left by the same write.
+    pub(super) fn take_back(&mut self, id: AcquisitionId) -> bool {
+        let was_idle = self.before.as_ref().is_none_or(|(before, _)| before.row.state == State::Idle);
+        let is_nothing = self.delivery == Delivery::Refused && was_idle && self.row_of(id).is_some();
+        if is_nothing {
+            let before = self.before.take();
+            self.delivery = before.as_ref().map_or(Delivery::Decided, |(_, delivery)| *delivery);
+            self.last = before.map(|(write, _)| write);
+        }
+        is_nothing
     }
 
     /// Notes that a quorum has this attempt, which was sent at `sent`. It is the last write only if its timestamp says so: an earlier
@@ -192,7 +235,7 @@ impl LastWrite {
         }
         if self.last.as_ref().is_some_and(|last| last.stamp == attempt.stamp) {
             self.lapsed |= self.inside && !self.is_valid(now);
-            (self.delivery, self.sent) = (Delivery::Acknowledged, sent);
+            (self.delivery, self.sent, self.before) = (Delivery::Acknowledged, sent, None);
         }
     }
 }

@@ -288,8 +288,13 @@ impl OwnRow {
                 None => return Ok(last_write.sent()),
             }
         };
-        self.client.store.write(&self.key, self.client.slot, &attempt).await?;
-        self.inner.lock().last_write.acknowledge(&attempt, sent, self.client.now());
+        if let Err(error) = self.client.store.write(&self.key, self.client.slot, &attempt.write).await {
+            if error.had_no_effect() {
+                self.inner.lock().last_write.refused(&attempt);
+            }
+            return Err(error);
+        }
+        self.inner.lock().last_write.acknowledge(&attempt.write, sent, self.client.now());
         self.tell_of_leaving();
         Ok(sent)
     }

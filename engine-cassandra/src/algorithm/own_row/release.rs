@@ -11,11 +11,14 @@ use crate::algorithm::store::{Row, State};
 impl OwnRow {
     /// Ends an acquisition in one write, wherever it stands: in the queue, in the main row, at the place behind what is held, or in
     /// doubt. With `next`, that request joins the queue in the same write. Returns whether the acquisition was there: if not, nothing
-    /// is written.
+    /// is written. Nor is anything written where all that was to make it take part was refused.
     ///
     /// Can be repeated until it is acknowledged.
     pub(crate) async fn release(&self, id: AcquisitionId, next: Option<&Request>) -> Result<bool> {
         let was_there = self.decide(|client, inner| {
+            if inner.last_write.take_back(id) {
+                return Ok(false);
+            }
             if inner.last_write.row_of(id).is_some() {
                 inner.behind = self.behind(inner);
             }

@@ -19,10 +19,52 @@ const BROKEN: Meaning = (ErrorKind::Unavailable, "the connection broke before th
 const NO_AGREEMENT: Meaning = (ErrorKind::Unavailable, "the nodes have not agreed on the new schema");
 const ODD: Meaning = (ErrorKind::Unexpected, "the cluster or its driver did something unexpected");
 
-/// Returns the error for a request that failed. Whether it had an effect is not known, whatever the error says: a write that timed out
-/// may still arrive, and one that was refused by a busy node may have been taken by another.
+/// Returns the error for a request that failed. A write that timed out may still arrive; one that was refused before it was sent to a replica
+/// [had no effect](had_no_effect).
 pub(super) fn classify(error: ExecutionError) -> Error {
-    with_meaning(execution(&error), error)
+    let had_no_effect = had_no_effect(&error);
+    let said = with_meaning(execution(&error), error);
+    if had_no_effect { said.without_effect() } else { said }
+}
+
+/// Returns whether a write that failed like this has reached no replica, and will reach none. A write is sent to one coordinator, once: its profile has neither
+/// retries nor copies, so what that one says is said of the whole request. The table in `guarantees.md` says the same.
+fn had_no_effect(error: &ExecutionError) -> bool {
+    match error {
+        // No connection was there to send it on. The driver goes on to the next node only for want of one.
+        ExecutionError::EmptyPlan | ExecutionError::ConnectionPoolError(_) => true,
+        ExecutionError::LastAttemptError(error) => match error {
+            RequestAttemptError::UnableToAllocStreamId => true,
+            RequestAttemptError::DbError(error, _) => comes_before_the_replicas(error),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Returns whether a coordinator answers like this only before it has sent a write to a replica.
+fn comes_before_the_replicas(error: &DbError) -> bool {
+    match error {
+        // It reads the statement, and asks for the rights of the user, before it does anything.
+        DbError::SyntaxError
+        | DbError::Invalid
+        | DbError::ConfigError
+        | DbError::Unauthorized
+        | DbError::AuthenticationError
+        | DbError::Unprepared { .. }
+        | DbError::IsBootstrapping => true,
+        // It counts the replicas that are up, and sends to none if they are too few.
+        DbError::Unavailable { .. } => true,
+        // Said also by one that has sent it to some replicas: older versions look at each in turn. And what a replica says comes too late.
+        DbError::Overloaded | DbError::RateLimitReached { .. } => false,
+        DbError::WriteTimeout { .. }
+        | DbError::WriteFailure { .. }
+        | DbError::ReadTimeout { .. }
+        | DbError::ReadFailure { .. }
+        | DbError::ServerError => false,
+        // The driver's list may grow.
+        _ => false,
+    }
 }
 
 /// Returns whether the answer of a node, or the lack of one, says that another node may do better.
@@ -137,7 +179,48 @@ fn meta(error: &MetadataError) -> Meaning {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use scylla::errors::WriteType;
+    use scylla::statement::Consistency;
+
     use super::*;
+
+    #[test]
+    fn a_write_that_was_refused_before_the_replicas_had_it_has_no_effect_and_no_other_is_known_to_have_none() {
+        let of = |error| {
+            let answer = RequestAttemptError::DbError(error, String::new());
+            classify(ExecutionError::LastAttemptError(answer)).had_no_effect()
+        };
+        let unavailable = || DbError::Unavailable { consistency: Consistency::Quorum, required: 2, alive: 1 };
+        for refused in [
+            DbError::SyntaxError,
+            DbError::Invalid,
+            DbError::ConfigError,
+            DbError::Unauthorized,
+            DbError::AuthenticationError,
+            DbError::Unprepared { statement_id: Vec::new().into() },
+            DbError::IsBootstrapping,
+            unavailable(),
+        ] {
+            assert!(of(refused.clone()), "{refused:?}");
+        }
+        let (consistency, write_type) = (Consistency::Quorum, WriteType::Simple);
+        for unknown in [
+            DbError::Overloaded,
+            DbError::ServerError,
+            DbError::ProtocolError,
+            DbError::TruncateError,
+            DbError::WriteTimeout { consistency, received: 1, required: 2, write_type: write_type.clone() },
+            DbError::WriteFailure { consistency, received: 1, required: 2, numfailures: 1, write_type },
+        ] {
+            assert!(!of(unknown.clone()), "{unknown:?}");
+        }
+        assert!(classify(ExecutionError::EmptyPlan).had_no_effect());
+        let full = ExecutionError::LastAttemptError(RequestAttemptError::UnableToAllocStreamId);
+        assert!(classify(full).had_no_effect());
+        assert!(!classify(ExecutionError::RequestTimeout(Duration::ZERO)).had_no_effect());
+    }
 
     #[test]
     fn another_node_is_asked_where_this_one_cannot_and_not_where_no_node_would() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
-use ylock_core::{Error, ErrorKind, Fairness, Guard, MemoryStore, Options, Ylock};
+use ylock_core::{Error, ErrorKind, Fairness, Guard, MemoryStore, Options, Result, Ylock};
 use ylock_testkit::{Call, LosesReplies, Slow, eventually, poll_once};
 
 use crate::support::{Asked, Notes, over};
@@ -106,4 +106,45 @@ async fn a_lease_that_was_given_back_is_not_said_to_be_lost() {
     let error = lease.check().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost);
     assert!(error.to_string().contains("given back"), "{error}");
+}
+
+/// What a store says that refuses releases because of its set-up.
+fn refuses_releases(asked: &Asked) -> Result<()> {
+    match asked {
+        Asked::Release(..) => Err(Error::new(ErrorKind::Config, "the user may not write any more")),
+        _ => Ok(()),
+    }
+}
+
+/// The right may be given back; but that is no reason to keep a program that ends for a lease.
+#[tokio::test(start_paused = true)]
+async fn a_release_that_the_store_refuses_is_tried_on_until_the_client_closes() {
+    let notes = Notes::over(MemoryStore::new().engine(), refuses_releases);
+    let long = Options::default().with_lease(Duration::from_secs(3_600));
+    let ylock = Ylock::over(notes.clone()).with_options(long);
+    let mut unlocking = Box::pin(write(&ylock).await.unlock());
+    assert!(timeout(LEASE, unlocking.as_mut()).await.is_err(), "it is tried on");
+    let tried = notes.0.releases().len();
+    assert!(tried > 5, "{tried}");
+    let began = tokio::time::Instant::now();
+    ylock.close().await;
+    assert!(began.elapsed() < LEASE, "{:?}", began.elapsed());
+    let error = unlocking.await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Indeterminate);
+    assert!(error.to_string().contains("refuses the release"), "{error}");
+}
+
+/// A server that is away may be back the next moment, and then the lock is free for others at once.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_closes_waits_for_a_release_that_is_not_answered() {
+    let asked = Notes::over(MemoryStore::new().engine(), |asked| match asked {
+        Asked::Release(..) => Err(away()),
+        _ => Ok(()),
+    });
+    let ylock = Ylock::over(asked.clone());
+    let guard = write(&ylock).await;
+    let began = tokio::time::Instant::now();
+    ylock.close().await;
+    assert!(began.elapsed() >= LEASE, "{:?}", began.elapsed());
+    drop(guard);
 }
