@@ -119,7 +119,8 @@ impl<'a> Acquire<'a> {
         let mark = self.client.records.begin(self.request.id);
         let (answer, reached) = match self.client.store.call_replicated(self.question(), replicas).await {
             Ok(answered) => answered,
-            // Where replicas are waited for the error may be about that, behind the script: an earlier question was answered then, and counts.
+            // Where replicas are waited for the error may be about that, behind the script: an
+            // earlier question was answered then, and counts.
             Err(error) => return Err(mark.failed(error)),
         };
         self.is_elsewhere = answer.was_sent_on();

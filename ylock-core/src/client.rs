@@ -417,10 +417,12 @@ impl Ylock {
 
     /// Gives back everything that this client holds, leaves every queue, and waits until the store knows it.
     ///
-    /// Guards that are still held are lost, with the reason `closed`; waiters get an error. Afterwards every
-    /// acquisition fails with [`Closed`](crate::ErrorKind::Closed). If the store does not answer this ends after about one
-    /// lease, and after two at the latest; the store frees the rest by itself. What the store refuses to take back, such as from a user without the right to
-    /// write, is not waited for: it is free when its lease is over. Closing twice is harmless.
+    /// Guards that are still held are lost, with the reason `closed`; waiters get an error.
+    /// Afterwards every acquisition fails with [`Closed`](crate::ErrorKind::Closed). If the store
+    /// does not answer this ends after about one lease, and after two at the latest; the store
+    /// frees the rest by itself. What the store refuses to take back, such as from a user without
+    /// the right to write, is not waited for: it is free when its lease is over. Closing twice is
+    /// harmless.
     pub async fn close(&self) {
         self.handle.keeper.close().await;
     }

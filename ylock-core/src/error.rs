@@ -117,15 +117,17 @@ impl Error {
         )
     }
 
-    /// Returns whether the request that failed has certainly had no effect, and will have none. `false` where that is not known. It says nothing of the
-    /// requests before it. For engines; not covered by semver.
+    /// Returns whether the request that failed has certainly had no effect, and will have none.
+    /// `false` where that is not known. It says nothing of the requests before it. For engines; not
+    /// covered by semver.
     #[doc(hidden)]
     pub fn had_no_effect(&self) -> bool {
         self.0.had_no_effect
     }
 
-    /// Returns the same error, of a request that has certainly had no effect and will have none: it was not sent, or the store has refused it before
-    /// anything was written. An error that carries this one as its source does not say so. For engines; not covered by semver.
+    /// Returns the same error, of a request that has certainly had no effect and will have none: it
+    /// was not sent, or the store has refused it before anything was written. An error that carries
+    /// this one as its source does not say so. For engines; not covered by semver.
     #[doc(hidden)]
     #[must_use]
     pub fn without_effect(self) -> Self {

@@ -28,7 +28,8 @@ struct Record {
     on_their_way: u32,
     /// True once such a request was given up. It may still arrive, whatever other requests were answered since.
     doubtful: bool,
-    /// True once such a request was answered: it may have let the acquisition in, or given it a place.
+    /// True once such a request was answered: it may have let the acquisition in, or given it a
+    /// place.
     answered: bool,
     /// True once such a request has certainly had no effect.
     refused: bool,
@@ -61,7 +62,8 @@ pub enum Left {
     Nothing,
     /// What the answers say: all requests were answered.
     Answered,
-    /// More than the answers say: a request may still let the acquisition in, or nothing is known of it.
+    /// More than the answers say: a request may still let the acquisition in, or nothing is known
+    /// of it.
     InDoubt,
 }
 
@@ -98,7 +100,8 @@ impl Records {
         self.0.lock().get(&id).is_some_and(Record::is_clear)
     }
 
-    /// Ends the record of an acquisition that is about to be given back, and not used any more. Returns what the store may have of it.
+    /// Ends the record of an acquisition that is about to be given back, and not used any more.
+    /// Returns what the store may have of it.
     pub fn end(&self, id: AcquisitionId) -> Left {
         self.0.lock().remove(&id).map_or(Left::InDoubt, |record| record.left())
     }

@@ -175,8 +175,10 @@ impl SeenRow {
 /// One partition per lock, read and written at quorum.
 ///
 /// # Contract
-/// - `write`, `revoke`, `bury` and `erase` return `Ok` only when a quorum has the mutation; any error means *it may still happen, also later*, but for
-///   one of `write` that says that it [had no effect](ylock_core::Error::had_no_effect): then no replica has the mutation, or will have it.
+/// - `write`, `revoke`, `bury` and `erase` return `Ok` only when a quorum has the mutation; any
+///   error means *it may still happen, also later*, but for one of `write` that says that it [had
+///   no effect](ylock_core::Error::had_no_effect): then no replica has the mutation, or will have
+///   it.
 /// - A `read` that starts after a `write` returned `Ok` shows that write or one with a larger stamp, as long as its TTL lasts, counted
 ///   from when `write` was called.
 /// - That is so only for a stamp that is given to `write` *once*: of two calls with one stamp the first copy may end while the second

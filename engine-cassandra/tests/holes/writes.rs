@@ -243,7 +243,8 @@ async fn the_old_lock_does_not_enter_when_its_main_row_has_its_cell_only_after_i
     .await;
 }
 
-/// A user without the right to write: there is nothing to remove, and the attempt to do so would be refused for a lease.
+/// A user without the right to write: there is nothing to remove, and the attempt to do so would be
+/// refused for a lease.
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_whose_writes_were_refused_is_given_back_without_a_write() {
     bounded(async {
@@ -286,7 +287,8 @@ async fn an_acquisition_of_which_a_write_is_in_doubt_is_given_back_whatever_was_
     .await;
 }
 
-/// The write that was refused was to leave as well. What was held must go, also where the next acquisition is not wanted any more.
+/// The write that was refused was to leave as well. What was held must go, also where the next
+/// acquisition is not wanted any more.
 #[tokio::test(start_paused = true)]
 async fn what_is_held_is_given_back_after_a_release_that_was_refused_with_its_next_acquisition() {
     bounded(async {

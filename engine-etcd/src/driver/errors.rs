@@ -165,13 +165,23 @@ mod tests {
     /// What had an effect, or may have, must never be taken for what had none.
     #[test]
     fn only_what_the_servers_refuse_has_certainly_had_no_effect() {
-        for text in ["etcdserver: permission denied", "etcdserver: too many requests", NOT_SENT] {
+        for text in [
+            "etcdserver: permission denied",
+            "etcdserver: authentication failed, invalid user ID or password",
+            "etcdserver: user name is empty",
+            "etcdserver: invalid auth token",
+            "etcdserver: request is too large",
+            "etcdserver: too many requests",
+            "etcdserver: rpc not supported for learner",
+            NOT_SENT,
+        ] {
             assert!(matches!(classify(&Status::unknown(text)).0, Fault::Refused(_)), "{text}");
         }
         for text in [
             "etcdserver: request timed out",
             "etcdserver: leader changed",
             "etcdserver: no leader",
+            "etcdserver: server stopped",
             "etcdserver: mvcc: database space exceeded",
             "h2 error",
             "",

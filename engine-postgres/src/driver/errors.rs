@@ -14,7 +14,8 @@ pub(super) fn classify(error: DriverError) -> Error {
     if had_no_effect { said.without_effect() } else { said }
 }
 
-/// Returns the error of a connection that could not be opened: the request that wanted it was not sent.
+/// Returns the error of a connection that could not be opened: the request that wanted it was not
+/// sent.
 pub(super) fn of_login(error: DriverError) -> Error {
     let error = match ended_handshake(&error) {
         Some(message) => wrong(message).with_source(error),
@@ -23,16 +24,20 @@ pub(super) fn of_login(error: DriverError) -> Error {
     error.without_effect()
 }
 
-/// Returns whether the server has said that it has rolled the transaction back, which is the whole of a request. The table in `guarantees.md` says the same.
+/// Returns whether the server has said that it has rolled the transaction back, which is the whole
+/// of a request. The table in `guarantees.md` says the same.
 fn had_no_effect(error: &DriverError) -> bool {
     let said = error.as_db_error();
     said.is_some_and(|said| rolls_back(said.parsed_severity(), said.code()))
 }
 
-/// Returns whether an error with this severity and code comes from the server itself and ends the transaction with nothing done.
+/// Returns whether an error with this severity and code comes from the server itself and ends the
+/// transaction with nothing done.
 ///
-/// What is worse than an error ends the session, and may do so while a transaction that is committed waits for a standby. Poolers send codes of connections and of
-/// the system for a server whose answer they have not seen, some of them as plain errors, and old ones without a severity that is the same in every language.
+/// What is worse than an error ends the session, and may do so while a transaction that is
+/// committed waits for a standby. Poolers send codes of connections and of the system for a server
+/// whose answer they have not seen, some of them as plain errors, and old ones without a severity
+/// that is the same in every language.
 fn rolls_back(severity: Option<Severity>, code: &SqlState) -> bool {
     let is_of_others = matches!(class(code), "08" | "58" | "XX") || code.code().starts_with("57P");
     severity == Some(Severity::Error) && !is_of_others && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
@@ -137,8 +142,10 @@ mod tests {
     #[test]
     fn an_error_of_the_server_itself_rolls_back_and_what_may_come_from_elsewhere_says_nothing() {
         let rolled_back = |code| rolls_back(Some(Severity::Error), &SqlState::from_code(code));
-        // No right, no such function, no writes, no such schema, a row that stayed locked, a deadlock, no memory, a request that was cancelled, and an error of ours.
-        for code in ["42501", "42883", "25006", "3F000", "55P03", "40P01", "53200", "57014", WRONG_ISOLATION] {
+        // No right, no such function, no writes, no such schema, a row that stayed locked, a
+        // deadlock, no memory, a request that was cancelled, and an error of ours.
+        for code in ["42501", "42883", "25006", "3F000", "55P03", "40P01", "53200", "57014", WRONG_ISOLATION]
+        {
             assert!(rolled_back(code), "{code}");
         }
         for code in ["08006", "08P01", "57P01", "57P02", "58000", "XX000", "40003"] {

@@ -84,8 +84,8 @@ impl Store {
         &self.meter
     }
 
-    /// Calls a function. An error means: *it may have happened, or still happen*, unless the error says that
-    /// [it did not](ylock_core::Error::had_no_effect).
+    /// Calls a function. An error means: *it may have happened, or still happen*, unless the error
+    /// says that [it did not](ylock_core::Error::had_no_effect).
     pub(crate) async fn call(&self, call: Call) -> Result<Answer> {
         let function = call.function;
         let request = pin!(self.send(call));

@@ -1,13 +1,14 @@
 //! What a role must be allowed to do, and what it is told otherwise.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::{ErrorKind, Period};
+use ylock_core::{ErrorKind, Options, Period, Ylock};
 use ylock_engine_postgres::PostgresEngine;
 use ylock_engine_postgres::options::SchemaMode;
 
 use super::own_server::OwnServer;
-use super::{LONG, client_with, engine_with, one_holds_and_another_waits, unlock, within};
+use super::{LONG, acquire, client_with, engine_with, one_holds_and_another_waits, unlock, within};
 
 #[tokio::test]
 #[ignore = "needs postgres: run `cargo xtask test`"]
@@ -66,4 +67,32 @@ async fn what_is_missing_is_said() {
     assert!(said.contains("grant usage on schema ylock"), "{said}");
     let error = PostgresEngine::connect(&server.options_for("unknown")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+}
+
+/// A role that may not call the functions is told so at once, and has nothing to undo: it would be
+/// tried for a lease.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_role_that_may_not_write_does_not_keep_its_program() {
+    const HOUR: Duration = Duration::from_secs(3_600);
+    let server = OwnServer::start().await;
+    drop(engine_with(&server.options()).await);
+    server.execute("create role app login; grant usage on schema ylock to app").await;
+    let options = server.options_for("app").with_schema(SchemaMode::Check).with_lease(HOUR);
+    let lease = || Options::default().with_lease(HOUR);
+    let (engine, holds) = (Arc::new(engine_with(&options).await), client_with(options).await);
+    let guard = acquire(&holds).await;
+    server.execute("revoke execute on all functions in schema ylock from public").await;
+    let (before, ylock) = (engine.requests(), Ylock::over(engine.clone()).with_options(lease()));
+    let lock = ylock.lock("users", "bob");
+    for error in [lock.try_write().await.err(), lock.write().await.err()] {
+        let error = error.expect("it may not");
+        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
+        assert!(error.to_string().contains("permission denied"), "{error}");
+    }
+    within("it is closed", ylock.close()).await;
+    assert_eq!(engine.requests() - before, 2, "nothing was to be undone");
+    // One that holds a lock cannot give it back. The server frees it when its lease is over.
+    within("it is closed", holds.close()).await;
+    assert!(!guard.is_valid());
 }

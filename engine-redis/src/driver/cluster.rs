@@ -111,7 +111,8 @@ impl Cluster {
 
     async fn ask(self: &Arc<Self>, call: &Call, mut options: CallOptions) -> Result<Answered> {
         let slot = slot_of(call.place());
-        // Each server that sends on has done nothing: whatever the last one says is said of the whole request.
+        // Each server that sends on has done nothing: whatever the last one says is said of the
+        // whole request.
         let mut server = self.server_of(slot).map_err(Error::without_effect)?;
         for _ in 0..=REDIRECTIONS {
             match server.call(call, options).await {

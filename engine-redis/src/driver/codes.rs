@@ -9,11 +9,16 @@ pub(super) type Meaning = (ErrorKind, &'static str);
 pub(super) const NO_LOGIN: Meaning =
     (ErrorKind::Config, "the login was refused: look at the user and the password of the URL");
 
-/// What a server adds to an error that a script has raised: it has run until there. An error without it has refused the call before.
+/// What a server adds to an error that a script has raised: it has run until there. An error
+/// without it has refused the call before.
 const FROM_SCRIPT: &str = " script: ";
-/// What a server says of a user that may not write. No script of this engine that sets a field has written before it does so: `finish` and the quick ways
-/// begin with `HSET`, and rights do not change while a script runs.
+/// What a server says of a user that may not write. No script of this engine that sets a field has
+/// written before it does so: `finish` and the quick ways begin with `HSET`, and rights do not
+/// change while a script runs.
 const REFUSED_FIRST: &str = "run the 'hset' command";
+/// What a server of version 7.0 says, with no code of its own, of a command in a script for which
+/// the user has no right; and it does not say which.
+const REFUSED_IN_SCRIPT: &str = "The user executing the script can't run this command";
 /// What a server says that has no such command, or under another name.
 const NO_SUCH_COMMAND: &str = "unknown command";
 
@@ -53,7 +58,10 @@ impl Code {
     /// Returns the code of an error; nothing if no server sent it, or with a code that is not known here.
     pub(super) fn of(error: &RedisError) -> Option<Self> {
         let code = error.code()?;
-        Self::ALL.iter().copied().find(|known| known.as_str() == code)
+        let known = Self::ALL.iter().copied().find(|known| known.as_str() == code)?;
+        let is_refused = known == Self::General
+            && error.detail().is_some_and(|words| words.starts_with(REFUSED_IN_SCRIPT));
+        Some(if is_refused { Self::NoPerm } else { known })
     }
 
     /// Returns what the code means to a caller.
@@ -85,8 +93,8 @@ impl Code {
         }
     }
 
-    /// Returns whether a call of a script has certainly written nothing that is answered like this; `words` follow the code. The table in
-    /// `guarantees.md` says the same.
+    /// Returns whether a call of a script has certainly written nothing that is answered like this;
+    /// `words` follow the code. The table in `guarantees.md` says the same.
     pub(super) fn leaves_nothing(self, words: &str) -> bool {
         let comes_from_script = words.contains(FROM_SCRIPT);
         match self {
@@ -158,7 +166,7 @@ mod tests {
         assert!(!Code::General.leaves_nothing("unknown command script: 2b, on @user_script:7."));
     }
 
-    /// As servers of version 7 say it.
+    /// As servers say it from version 7.2 on.
     #[test]
     fn a_user_that_may_run_scripts_and_not_write_leaves_nothing() {
         let words = |command: &str| {
@@ -171,6 +179,16 @@ mod tests {
             assert!(!Code::NoPerm.leaves_nothing(&words(later)), "{later}");
         }
         assert!(Code::NoPerm.leaves_nothing("User shop has no permissions to run the 'evalsha' command"));
+    }
+
+    /// And whatever it is, some of it may have been written: it does not say what was refused.
+    #[test]
+    fn a_server_of_version_7_0_refuses_a_part_of_a_script_without_a_code() {
+        let words = "The user executing the script can't run this command or subcommand script: 2b, on @user_script:2.";
+        let error =
+            RedisError::from((DriverKind::Server(ServerErrorKind::ResponseError), "", words.to_owned()));
+        assert_eq!(Code::of(&error), Some(Code::NoPerm));
+        assert!(!Code::NoPerm.leaves_nothing(words));
     }
 
     /// The driver has kinds of its own for some codes, and hands on the others as they are.

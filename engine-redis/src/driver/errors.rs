@@ -33,12 +33,14 @@ pub(super) fn classify(error: RedisError) -> Error {
     if had_no_effect { said.without_effect() } else { said }
 }
 
-/// Returns whether the server has said that it refuses the request. Of a connection that has ended, or an answer that has not come, nothing is known.
+/// Returns whether the server has said that it refuses the request. Of a connection that has ended,
+/// or an answer that has not come, nothing is known.
 fn had_no_effect(error: &RedisError) -> bool {
     Code::of(error).zip(error.detail()).is_some_and(|(code, words)| code.leaves_nothing(words))
 }
 
-/// Returns the error for a connection that could not be made to this server: the request that wanted it was not sent.
+/// Returns the error for a connection that could not be made to this server: the request that
+/// wanted it was not sent.
 pub(super) fn unreachable(address: &Address, error: RedisError) -> Error {
     let (kind, message) = match Code::of(&error) {
         // Nothing was asked of a lock yet. The driver does not say whether the server has no such database, or wants a login first.

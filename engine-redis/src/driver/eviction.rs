@@ -177,7 +177,8 @@ fn refusal_of_script(answer: &Value) -> Option<String> {
     }
 }
 
-/// Returns the error of a request that was not sent to such a server, or whose script has refused to write anything on it.
+/// Returns the error of a request that was not sent to such a server, or whose script has refused
+/// to write anything on it.
 fn refused(server: &Address, policy: &str) -> Error {
     let message = format!(
         "the server at {server} throws away keys when its memory is full, locks among them (maxmemory-policy is {policy}): set maxmemory-policy to \

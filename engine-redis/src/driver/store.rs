@@ -88,7 +88,8 @@ impl Store {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Calls a script. An error means: *it may have happened, or still happen*, unless the error says that [it did not](Error::had_no_effect).
+    /// Calls a script. An error means: *it may have happened, or still happen*, unless the error
+    /// says that [it did not](Error::had_no_effect).
     pub(crate) async fn call(&self, call: Call) -> Result<Answer> {
         self.call_replicated(call, 0).await.map(|(answer, _)| answer)
     }

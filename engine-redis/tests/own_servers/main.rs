@@ -20,6 +20,7 @@ mod paused;
 mod prefixes;
 mod proxy;
 mod queue;
+mod rights;
 mod runtimes;
 mod schedules;
 mod sentinel;

@@ -16,7 +16,7 @@ use ylock_engine_redis::RedisOptions;
 use ylock_engine_redis::options::{Eviction, Notify};
 use ylock_testkit::eventually;
 
-use Answer::{Busy, Granted, HangsUp, Lost, Number, Queued};
+use Answer::{Busy, Granted, HangsUp, Lost, Number, Queued, Refused};
 
 const LEASE: Duration = Duration::from_secs(5);
 /// As the guarantees say of a request without an answer.
@@ -90,6 +90,43 @@ async fn a_try_that_is_turned_away_with_a_question_open_is_undone_for_good() {
     assert!(server.engine(options()).await.acquire(&attempt()).await.unwrap().is_none());
     assert_eq!(server.names(), ["acquire", "acquire", "release"]);
     assert_eq!(server.asked()[2].arguments[1], LATE);
+}
+
+/// As servers say that refuse a script before it runs, and that end it in the middle.
+const MAY_NOT: &str = "NOPERM User shop has no permissions to run the 'evalsha' command";
+const ENDED: &str =
+    "NOPERM User shop has no permissions to run the 'hdel' command script: 2b, on @user_script:7.";
+
+/// There is nothing to undo; and the attempt would be refused as well, for a lease.
+#[tokio::test(start_paused = true)]
+async fn an_acquisition_that_was_refused_is_given_back_without_a_request() {
+    for words in [MAY_NOT, "LOADING Redis is loading the dataset in memory"] {
+        let server = FakeServer::answering([Refused(words); 100]);
+        let engine = server.engine(options()).await;
+        engine.acquire(&attempt()).await.unwrap_err();
+        let asked = server.names().len();
+        let request = attempt();
+        let released = engine.release(&request.key, request.id, None).await.unwrap();
+        assert_eq!((released, server.names().len()), (Release::WasGone, asked), "{words}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_acquisition_that_may_be_inside_is_undone_for_good_whatever_was_refused() {
+    // A script that failed may have written; a question without an answer may arrive; and what was
+    // let in is inside.
+    for (answers, late) in [
+        (vec![Refused(ENDED)], LATE),
+        (vec![HangsUp, Refused(MAY_NOT)], LATE),
+        (vec![Queued, Refused(MAY_NOT)], "0"),
+    ] {
+        let server = FakeServer::answering(answers.into_iter().chain([Number(1)]));
+        let engine = server.engine(options()).await;
+        engine.acquire(&request()).await.unwrap_err();
+        let request = request();
+        assert_eq!(engine.release(&request.key, request.id, None).await.unwrap(), Release::Released);
+        assert_eq!(server.asked().last().unwrap().arguments[1], late);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,11 @@
 #[path = "../stores/mod.rs"]
 mod stores;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use stores::away::{self, Link};
+use stores::support::Place;
 use stores::{ill, variable, well};
 
 /// Returns the URL of the server.
@@ -68,6 +72,29 @@ fn the_doctor_explains_a_login_that_is_refused() {
         &url,
         &["the login was refused: look at the user and the password"],
     );
+}
+
+/// With a lease that outlasts every test: nothing is to be undone, so the command does not wait for
+/// the end of it.
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_command_of_a_user_that_may_not_write_ends_at_once() {
+    let (server, user) = (server(), format!("reader-{}", std::process::id()));
+    let tell = |words: &str| {
+        let mut stream = TcpStream::connect(&server).unwrap();
+        stream.write_all(format!("{words}\r\nQUIT\r\n").as_bytes()).unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).unwrap();
+        assert!(said.starts_with(['+', ':']), "{words}: {said}");
+    };
+    tell(&format!("ACL SETUSER {user} on >hunter2 ~* &* +@all"));
+    let place = Place::on(&format!("redis://{user}:hunter2@{server}/0?lease=1h"));
+    assert_eq!(place.output(&["run", "-n", "users/alice", "--", "true"]).code, Some(0));
+    tell(&format!("ACL SETUSER {user} -@write"));
+    let refused = place.output(&["run", "-n", "users/alice", "--", "touch", "never"]);
+    tell(&format!("ACL DELUSER {user}"));
+    assert_eq!(refused.code, Some(64), "{refused:?}");
+    assert!(refused.stderr.contains("may not do this") && !place.has("never"), "{refused:?}");
 }
 
 #[test]

@@ -257,12 +257,15 @@ impl Driver {
 impl Releasing {
     /// Returns why the release is not tried again; `None` if it is.
     ///
-    /// The time alone proves nothing: a process that was paused in its first attempt has not been asking for a lease. What the store refuses because of its
-    /// set-up, such as a right that was taken away, may still be set right within the lease, so a client that is open tries on. One that closes
-    /// ends with it: it would make its caller wait for a lease, as a rule for nothing.
+    /// The time alone proves nothing: a process that was paused in its first attempt has not been
+    /// asking for a lease. What the store refuses because of its set-up, such as a right that was
+    /// taken away, may still be set right within the lease, so a client that is open tries on. One
+    /// that closes ends with it: it would make its caller wait for a lease, as a rule for nothing.
     fn gives_up(&self, tried_for: Duration, is_closed: bool, error: &Error) -> Option<&'static str> {
         if tried_for >= self.lease && self.attempts >= ATTEMPTS_PER_LEASE {
-            return Some("the store did not confirm the release within one lease; it frees the lock by itself");
+            return Some(
+                "the store did not confirm the release within one lease; it frees the lock by itself",
+            );
         }
         let is_refused = error.kind() == ErrorKind::Config;
         (is_closed && is_refused).then_some(

@@ -17,7 +17,8 @@ use crate::algorithm::store::{Claim, Row, State, TimedClaim, Write};
 pub(super) struct LastWrite {
     last: Option<Write>,
     delivery: Delivery,
-    /// The write that was decided before `last`, with its delivery, leaving out those of which nothing is in the store or can come.
+    /// The write that was decided before `last`, with its delivery, leaving out those of which
+    /// nothing is in the store or can come.
     before: Option<(Write, Delivery)>,
     /// The moment just before the attempt was sent with which `last` was acknowledged.
     sent: Moment,
@@ -207,15 +208,18 @@ impl LastWrite {
         Some(Attempt { write: last.clone(), is_first })
     }
 
-    /// Notes that this attempt has certainly had no effect. That says nothing of other copies of the same write.
+    /// Notes that this attempt has certainly had no effect. That says nothing of other copies of
+    /// the same write.
     pub(super) fn refused(&mut self, attempt: &Attempt) {
         if attempt.is_first && self.last.as_ref().is_some_and(|last| last.stamp == attempt.write.stamp) {
             self.delivery = Delivery::Refused;
         }
     }
 
-    /// Takes the part of an acquisition back of which nothing is in the store, or can come: the row says again what the write before said. Returns `false`, and
-    /// changes nothing, if something may be there. Not where that write shows another acquisition taking part: it was to be left by the same write.
+    /// Takes the part of an acquisition back of which nothing is in the store, or can come: the row
+    /// says again what the write before said. Returns `false`, and changes nothing, if something
+    /// may be there. Not where that write shows another acquisition taking part: it was to be left
+    /// by the same write.
     pub(super) fn take_back(&mut self, id: AcquisitionId) -> bool {
         let was_idle = self.before.as_ref().is_none_or(|(before, _)| before.row.state == State::Idle);
         let is_nothing = self.delivery == Delivery::Refused && was_idle && self.row_of(id).is_some();

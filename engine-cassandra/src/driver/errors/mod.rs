@@ -19,19 +19,21 @@ const BROKEN: Meaning = (ErrorKind::Unavailable, "the connection broke before th
 const NO_AGREEMENT: Meaning = (ErrorKind::Unavailable, "the nodes have not agreed on the new schema");
 const ODD: Meaning = (ErrorKind::Unexpected, "the cluster or its driver did something unexpected");
 
-/// Returns the error for a request that failed. A write that timed out may still arrive; one that was refused before it was sent to a replica
-/// [had no effect](had_no_effect).
+/// Returns the error for a request that failed. A write that timed out may still arrive; one that
+/// was refused before it was sent to a replica [had no effect](had_no_effect).
 pub(super) fn classify(error: ExecutionError) -> Error {
     let had_no_effect = had_no_effect(&error);
     let said = with_meaning(execution(&error), error);
     if had_no_effect { said.without_effect() } else { said }
 }
 
-/// Returns whether a write that failed like this has reached no replica, and will reach none. A write is sent to one coordinator, once: its profile has neither
-/// retries nor copies, so what that one says is said of the whole request. The table in `guarantees.md` says the same.
+/// Returns whether a write that failed like this has reached no replica, and will reach none. A
+/// write is sent to one coordinator, once: its profile has neither retries nor copies, so what that
+/// one says is said of the whole request. The table in `guarantees.md` says the same.
 fn had_no_effect(error: &ExecutionError) -> bool {
     match error {
-        // No connection was there to send it on. The driver goes on to the next node only for want of one.
+        // No connection was there to send it on. The driver goes on to the next node only for want
+        // of one.
         ExecutionError::EmptyPlan | ExecutionError::ConnectionPoolError(_) => true,
         ExecutionError::LastAttemptError(error) => match error {
             RequestAttemptError::UnableToAllocStreamId => true,
@@ -55,7 +57,8 @@ fn comes_before_the_replicas(error: &DbError) -> bool {
         | DbError::IsBootstrapping => true,
         // It counts the replicas that are up, and sends to none if they are too few.
         DbError::Unavailable { .. } => true,
-        // Said also by one that has sent it to some replicas: older versions look at each in turn. And what a replica says comes too late.
+        // Said also by one that has sent it to some replicas: older versions look at each in turn.
+        // And what a replica says comes too late.
         DbError::Overloaded | DbError::RateLimitReached { .. } => false,
         DbError::WriteTimeout { .. }
         | DbError::WriteFailure { .. }
@@ -187,7 +190,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_that_was_refused_before_the_replicas_had_it_has_no_effect_and_no_other_is_known_to_have_none() {
+    fn a_write_that_was_refused_before_the_replicas_had_it_has_no_effect_and_no_other_is_known_to_have_none()
+    {
         let of = |error| {
             let answer = RequestAttemptError::DbError(error, String::new());
             classify(ExecutionError::LastAttemptError(answer)).had_no_effect()

@@ -217,3 +217,37 @@ fn meaning(fault: &Fault) -> (ErrorKind, &'static str) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What may have had an effect must never be taken for what had none.
+    #[test]
+    fn only_what_the_server_refuses_has_certainly_had_no_effect() {
+        let cause = || Cause::new(std::io::Error::other("as the driver says it"));
+        for refused in [
+            Fault::NoNode,
+            Fault::NodeExists,
+            Fault::NotEmpty,
+            Fault::BadVersion,
+            Fault::NoChildren,
+            Fault::NotAllowed(cause()),
+            Fault::QuotaUsedUp(cause()),
+            Fault::TooOld(cause()),
+            Fault::BadOption(cause()),
+        ] {
+            assert!(had_no_effect(&refused), "{refused:?}");
+        }
+        for unknown in [
+            Fault::LoginRefused(cause()),
+            Fault::Ended(cause()),
+            Fault::NoHosts,
+            Fault::Timeout,
+            Fault::ConnectionLoss,
+            Fault::Other(cause()),
+        ] {
+            assert!(!had_no_effect(&unknown), "{unknown:?}");
+        }
+    }
+}
