@@ -192,7 +192,7 @@ impl Engine for ZookeeperEngine {
             ("removals", sum(|session| session.claims.count().1)),
             ("announced", sum(|session| session.claims.announced())),
             ("bytes", sum(|session| session.claims.bytes())),
-            ("emptied", sum(|session| session.cleanup.emptied())),
+            ("emptied", sum(|session| session.lock_nodes.emptied())),
             ("reserved bytes", self.sessions.reserved()),
             ("sessions that have ended", self.sessions.remnants()),
         ]

@@ -112,7 +112,7 @@ impl<'a> Acquire<'a> {
             }
             self.looked = true;
         }
-        match session.claims.begin(session, self.request)? {
+        match session.claims.begin(session.begin(), self.request)? {
             Begun::New(number) => self.enter_queue(session, &place, number).await,
             Begun::Old(Node::At(name)) => self.look(session, &place, name, None).await,
             Begun::Old(Node::Unknown) => {
@@ -166,7 +166,7 @@ impl<'a> Acquire<'a> {
         let token = token.map_err(to_error)?;
         if all.len() == 1 && just_made {
             // The lock is not busy any more: no other contender was there when this one came.
-            session.cleanup.note_busy(place, false);
+            session.lock_nodes.note_busy(place, false);
         }
         session.claims.with(own.tag.id, |claim| {
             claim.alone = all.len() == 1;

@@ -27,7 +27,7 @@ pub(crate) async fn show(session: &Arc<Session>, place: &Place, holding: &Holdin
 }
 
 async fn announce(session: &Arc<Session>, place: &Place, grant: AcquisitionId, next: &Request) -> Result<()> {
-    match session.claims.begin_behind(session, grant, next)? {
+    match session.claims.begin_behind(session.begin(), grant, next)? {
         Some(Begun::New(number)) => join(session, place, next.id, number).await,
         Some(Begun::Old(Node::Unknown)) => find(session, place, next.id).await.map(drop),
         Some(Begun::Old(Node::At(_)) | Begun::BeingRemoved) | None => Ok(()),

@@ -12,8 +12,20 @@ use ylock_core::{Fairness, Key, StoreToken};
 
 use super::node::{Content, Name, Tag};
 use super::place::Place;
-use super::session::Session;
 use super::watch::Watch;
+
+/// What a claim has of its session when it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin<'a> {
+    /// The number of the session among all of this client.
+    pub(crate) session: u64,
+    pub(crate) base: &'a str,
+    /// The longest lease that can be given.
+    pub(crate) longest_lease: Duration,
+    pub(crate) now: Moment,
+    /// The same moment by the wall clock.
+    pub(crate) since: i64,
+}
 
 /// The claim of an acquisition; see the [module](self).
 #[derive(Debug)]
@@ -64,27 +76,26 @@ pub(crate) struct Removal {
 }
 
 impl Claim {
-    pub(crate) fn new(session: &Session, request: &Request, number: u64) -> Self {
+    pub(crate) fn new(begin: Begin<'_>, request: &Request, number: u64) -> Self {
         let strict = request.fairness == Fairness::Strict;
         let ticket = request.ticket.filter(|_| strict).map(|ticket| ticket.get());
-        let since = session.environment.wall_micros();
         Self {
             number,
-            tag: Tag { mode: request.mode, id: request.id, session: session.number, ticket },
+            tag: Tag { mode: request.mode, id: request.id, session: begin.session, ticket },
             key: request.key.clone(),
-            place: Place::of(&session.base, &request.key),
+            place: Place::of(begin.base, &request.key),
             content: Content {
                 owner: request.owner,
                 client: request.client.clone(),
-                since,
+                since: begin.since,
                 token: None,
                 revoked: false,
             },
             version: 0,
             node: Node::Unknown,
             removal: None,
-            lease: request.lease.min(session.longest_lease()),
-            shown: session.now(),
+            lease: request.lease.min(begin.longest_lease),
+            shown: begin.now,
             alone: false,
             next: None,
             own: Watch::default(),

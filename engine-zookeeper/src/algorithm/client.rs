@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ylock_core::engine::Meter;
 use ylock_core::environment::Environment;
 
+use super::floor::TokenFloor;
 use super::store::Ensemble;
-use super::token_floor::TokenFloor;
 use crate::options::ZookeeperOptions;
 
 /// One client of the servers.

@@ -22,7 +22,7 @@ pub(crate) async fn make(
     let claims = &session.claims;
     let claim = claims.with(id, |claim| (claim.tag, claim.content.write(), place::exact(&claim.key)));
     let Some((tag, content, key)) = claim else { return Ok(None) };
-    if !session.cleanup.is_busy(place) {
+    if !session.lock_nodes.is_busy(place) {
         let Some(sent) = claims.send(id, number, session.make_both(place, &key, &tag, &content)) else {
             return Ok(None);
         };
@@ -41,11 +41,11 @@ pub(crate) async fn make(
     let Some(sent) = claims.send(id, number, session.join(place, &tag, &content)) else { return Ok(None) };
     match sent.answer().await {
         Ok(made) => {
-            session.cleanup.note_busy(place, true);
+            session.lock_nodes.note_busy(place, true);
             Ok(Some((made, false)))
         }
         Err(Fault::NoNode) => {
-            session.cleanup.note_busy(place, false);
+            session.lock_nodes.note_busy(place, false);
             claims.end_unknown(id, number);
             Ok(None)
         }

@@ -21,10 +21,6 @@ use super::store::{Fault, had_no_effect, to_error};
 /// The first pause before a removal is tried again; doubled from then on.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// The number of requests that one attempt makes at most, one after the other. After their time the cleaner makes an attempt, whatever the
-/// task does that began the last one: it may not be running any more.
-pub(crate) const STEPS: u32 = 4;
-
 /// Removes what an acquisition has in the store, or may have. Takes a place in the queue for `next` in the same transaction, if
 /// possible. Goes on if this future is dropped.
 pub(crate) async fn release(
@@ -119,7 +115,7 @@ impl Attempt<'_> {
 
     /// Gives the acquisition's place up and takes one at the end for `next`, in one transaction.
     async fn hand_on(&self, name: Name, next: &Request) -> Result<bool> {
-        let Begun::New(number) = self.session.claims.begin(self.session, next)? else {
+        let Begun::New(number) = self.session.claims.begin(self.session.begin(), next)? else {
             // `next` has its place already.
             return self.remove_own(name).await;
         };
@@ -146,16 +142,16 @@ impl Attempt<'_> {
     async fn remove(&self, name: Name) -> Result<bool> {
         // Two clients that take turns are alone at each look, and not when they leave.
         let alone = self.known.as_ref().is_some_and(|known| known.alone);
-        if !alone || self.session.cleanup.is_busy(&self.place) {
+        if !alone || self.session.lock_nodes.is_busy(&self.place) {
             return self.remove_own(name).await;
         }
         match self.session.remove_both(&self.place, &name).await {
             Ok(()) => {
-                self.session.cleanup.note_busy(&self.place, false);
+                self.session.lock_nodes.note_busy(&self.place, false);
                 Ok(true)
             }
             Err(Fault::NotEmpty) => {
-                self.session.cleanup.note_busy(&self.place, true);
+                self.session.lock_nodes.note_busy(&self.place, true);
                 self.remove_own(name).await
             }
             Err(fault) => {

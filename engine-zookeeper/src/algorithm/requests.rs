@@ -1,37 +1,23 @@
-//! The requests of a session: each with its time limit and counted, see [`Session::ask`] and its neighbours.
+//! The requests of a session: each with its time limit and counted, see [`Link::ask`] and its
+//! neighbours.
 
 use ylock_core::StoreToken;
 
 use super::in_flight::InFlight;
+use super::link::Link;
 use super::node::{Name, Tag};
 use super::place::Place;
-use super::session::Session;
 use super::store::{Contender, Created, Fault, WatchEvent};
-use super::token_floor;
 
 /// A contender's node that was just made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewNode {
     pub(crate) name: Name,
-    /// `None` from servers that do not tell it, if the floor may have changed, and if there is none: then [`Session::token`] tells.
+    /// `None` from servers that do not tell it, if the floor may have changed, and if there is none: then [`Link::token`] tells.
     pub(crate) token: Option<StoreToken>,
 }
 
-impl Session {
-    /// Sends a write that changes nothing, for the heartbeat.
-    pub(super) async fn check(&self) -> Result<(), Fault> {
-        let node = token_floor::path(&self.base);
-        let once = || self.transact(self.store.check(&node));
-        match once().await {
-            // It was removed from outside, perhaps with the base and everything. Only a write that was done is a heartbeat.
-            Err(Fault::NoNode) => {
-                token_floor::put_back(self).await?;
-                once().await
-            }
-            result => result,
-        }
-    }
-
+impl Link {
     fn made(&self, tag: &Tag, created: Created) -> NewNode {
         let place = i32::try_from(created.place).unwrap_or(i32::MAX);
         let token = created.token.filter(|_| self.knows_floor()).and_then(|token| self.floor.token(token));
@@ -145,15 +131,6 @@ impl Session {
     /// Returns the names of a lock's contenders, and a watch that fires when these change.
     pub(crate) async fn list_and_watch(&self, place: &Place) -> Result<(Vec<String>, WatchEvent), Fault> {
         self.ask(self.store.list_and_watch(&place.lock)).await
-    }
-
-    /// Returns the token that a contender has from the transaction that made its node; `None` if the node is not there. Fails with
-    /// [`OutOfTokens`](Fault::OutOfTokens) if there is no token above the floor, and with [`OtherFloor`](Fault::OtherFloor) if the floor has
-    /// changed.
-    pub(crate) async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
-        let transaction = self.ask(self.store.token(path)).await?;
-        token_floor::confirm(self).await?;
-        transaction.map(|number| self.floor.token(number).ok_or(Fault::OutOfTokens)).transpose()
     }
 
     /// Returns content, version and token of a node.

@@ -1,262 +1,91 @@
-//! One session, and everything that lives and dies with it.
+//! One session, and everything that lives and dies with it: the [link](super::link) that sends, and
+//! above it what this client has in the store.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use ylock_core::engine::Meter;
-use ylock_core::environment::{BackgroundTask, BoxFuture, Environment, Moment};
-use ylock_core::{ErrorKind, Result as Answer};
+use ylock_core::environment::{BackgroundTask, Moment};
 
+use super::claim::Begin;
 use super::claims::Claims;
-use super::cleanup::Cleanup;
 use super::client::Client;
-use super::heartbeat::{Heartbeat, Stamp, Timing};
-use super::in_flight::InFlight;
-use super::store::{Fault, Store, WatchEvent, ends_session, failure, failure_of_transaction, to_error};
-use super::token_floor::TokenFloor;
-use super::watch::Watch;
+use super::link::Link;
+use super::lock_nodes::LockNodes;
+use super::place::Place;
+use super::store::Store;
 
-/// A request of the store, not sent before it is polled.
-type Request<'a, T> = futures_util::future::BoxFuture<'a, Result<T, Fault>>;
+/// The time for which a lock's node may stay when it is empty.
+const SWEEP_PAUSE: Duration = Duration::from_millis(300);
+/// The number of requests that one attempt to remove a claim makes at most, one after the other.
+/// After their time the cleaner makes an attempt, whatever the task does that began the last one: it
+/// may not be running any more.
+const STEPS_OF_REMOVAL: u32 = 4;
 
 /// One session of this client; see the [module](self).
 pub(crate) struct Session {
-    pub(super) store: Arc<dyn Store>,
+    /// What sends. A session can do all that it can.
+    link: Link,
     /// The number of the session among all of this client.
     pub(crate) number: u64,
-    pub(crate) environment: Arc<dyn Environment>,
-    pub(crate) base: String,
-    pub(super) floor: TokenFloor,
-    /// Is quiet for as long as what is stored as the floor is what this session has read.
-    floor_watch: Mutex<Watch>,
     /// The claims to all that this client has in the store, or may have.
     pub(crate) claims: Claims,
     /// The state of the nodes of locks, as far as is known.
-    pub(crate) cleanup: Cleanup,
+    pub(crate) lock_nodes: LockNodes,
     pub(crate) keepalive: BackgroundTask,
     pub(crate) cleaner: BackgroundTask,
-    request_timeout: Duration,
-    heartbeat: Heartbeat,
-    meter: Meter,
-    over: AtomicBool,
     _alive: Arc<()>,
 }
 
 impl Session {
     pub(crate) fn new(store: Arc<dyn Store>, number: u64, client: &Client, alive: &Arc<()>) -> Self {
-        let heartbeat = Heartbeat::since(store.asked());
         Self {
-            store,
+            link: Link::new(store, client),
             number,
-            environment: Arc::clone(&client.environment),
-            base: client.options.base().to_owned(),
-            floor: client.floor.clone(),
-            floor_watch: Mutex::default(),
             claims: Claims::default(),
-            cleanup: Cleanup::default(),
+            lock_nodes: LockNodes::default(),
             keepalive: BackgroundTask::default(),
             cleaner: BackgroundTask::default(),
-            request_timeout: client.options.request_timeout(),
-            heartbeat,
-            meter: client.meter.clone(),
-            over: AtomicBool::new(false),
             _alive: Arc::clone(alive),
         }
     }
 
-    /// Makes sure that there is a connection: the runtime in which the last one was made may have ended.
-    pub(crate) async fn attach(&self) -> Answer<()> {
-        if self.store.is_attached() {
-            return Ok(());
+    /// Returns what a claim that begins now has of this session.
+    pub(crate) fn begin(&self) -> Begin<'_> {
+        Begin {
+            session: self.number,
+            base: &self.base,
+            longest_lease: self.longest_lease(),
+            now: self.now(),
+            since: self.environment.wall_micros(),
         }
-        tokio::select! {
-            biased;
-            attached = self.store.attach() => attached,
-            () = self.environment.sleep(self.request_timeout) => Err(to_error(Fault::Timeout)),
+    }
+
+    /// Makes sure that a lock's node does not stay when it is empty. Should this process die first,
+    /// the server removes the node: it is a container.
+    pub(crate) fn emptied(&self, place: &Place) {
+        if self.lock_nodes.note_emptied(place, self.now().plus(SWEEP_PAUSE)) {
+            self.claims.work.notify_one();
         }
     }
 
-    /// Fails if there is no connection. Without waiting for one: what is sent for a claim is sent in the step that looks at the claim.
-    pub(super) fn attached(&self) -> Result<(), Fault> {
-        self.store.is_attached().then_some(()).ok_or(Fault::ConnectionLoss)
+    /// Returns whether nothing is left to be removed.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.lock_nodes.emptied() == 0 && self.claims.count().1 == 0
     }
 
-    /// Waits until there is no connection any more, or the session has ended.
-    pub(crate) fn until_dead(&self) -> BoxFuture {
-        self.store.until_dead()
-    }
-
-    /// Waits until the session has ended.
-    pub(crate) fn until_over(&self) -> BoxFuture {
-        self.store.until_over()
-    }
-
-    /// Returns whether the floor of the tokens is still the one that this session has read, as of the last answer.
-    pub(super) fn knows_floor(&self) -> bool {
-        self.floor_watch.lock().is_quiet()
-    }
-
-    pub(super) fn watch_floor(&self, told: WatchEvent) {
-        *self.floor_watch.lock() = Watch::on(told);
-    }
-
-    pub(super) fn forget_floor(&self) {
-        *self.floor_watch.lock() = Watch::default();
-    }
-
-    pub(crate) fn now(&self) -> Moment {
-        self.environment.now()
-    }
-
-    /// Returns how long the servers keep the session without a sign of life.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.store.timeout()
-    }
-
-    /// Returns the longest lease that can be given: nine tenths of it, the validity, are three quarters of the session.
-    pub(crate) fn longest_lease(&self) -> Duration {
-        self.timeout() * 5 / 6
-    }
-
-    /// Returns how long one request may take.
-    pub(crate) fn request_timeout(&self) -> Duration {
-        self.request_timeout
-    }
-
-    /// Returns whether the session has ended. When no server answers, the end is noticed long after validity is over, and decides nothing
-    /// but when to make another session.
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire) || self.store.is_over()
-    }
-
-    /// Gives the session up. What may still be relied on of it is not taken away: the servers hear of the end when they may have ended
-    /// the session by themselves. A session is given up because nothing of it was confirmed for long, and that was looked at a moment ago:
-    /// a write of another task may have been confirmed since, and a grant count from that; but no write is confirmed from now on.
-    pub(crate) fn end(&self) {
-        self.over.store(true, Ordering::Release);
-        self.store.end(self.heartbeat.end(self.timeout()));
-    }
-
-    /// Ends the session now, with all that it has in the store. No write is confirmed from now on, as in [`end`](Self::end): it would let a
-    /// contender in whose node is about to go.
-    pub(crate) fn close(&self) {
-        self.over.store(true, Ordering::Release);
-        self.heartbeat.end(self.timeout());
-        self.store.end(Moment::ZERO);
-    }
-
-    /// Returns the moment just before the last confirmed write was sent.
-    pub(crate) fn confirmed(&self) -> Moment {
-        self.heartbeat.confirmed().sent
-    }
-
-    /// Returns for how long the leader has answered nothing, more or less.
-    pub(crate) fn silence(&self) -> Duration {
-        self.now().since(self.heartbeat.last_answered())
-    }
-
-    /// Returns the moment from which a lease counts: just before the last confirmed write was sent, or earlier.
-    pub(crate) fn counts(&self, lease: Duration) -> Moment {
-        self.heartbeat.confirmed().counts(lease, self.timeout())
-    }
-
-    /// Returns whether a lease of this length can be granted.
-    pub(crate) fn covers(&self, lease: Duration) -> bool {
-        self.heartbeat.covers(lease, self)
-    }
-
-    /// Shows the leader that this client is alive, if there is a connection. Not by a read: a server answers these without its leader.
-    pub(super) async fn show(&self) -> Result<(), Fault> {
-        self.attached()?;
-        let sent = self.now();
-        self.answer(InFlight::send(self.store.sync(&self.base))).await?;
-        self.heartbeat.answered(sent, self);
-        Ok(())
-    }
-
-    /// Sends a heartbeat, see [`heartbeat`](super::heartbeat). Returns it.
-    pub(crate) async fn beat(&self) -> Result<Stamp, Fault> {
-        self.beat_unless(|_| false).await
-    }
-
-    /// Sends a heartbeat, unless the last one was confirmed and will do. Returns the one that counts.
-    pub(crate) async fn beat_unless(&self, will_do: impl FnOnce(Stamp) -> bool) -> Result<Stamp, Fault> {
-        // For a heartbeat that is on its way, and the next, which another task sends.
-        let patience = || self.environment.sleep(self.request_timeout * 2);
-        self.heartbeat.beat(self, will_do, patience, || self.check()).await
-    }
-
-    /// Sends a transaction. If it is confirmed, leases may count from before it was sent.
-    pub(super) async fn transact<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
-        self.attached()?;
-        let send = || self.timed("transaction", failure_of_transaction, InFlight::send(request));
-        self.heartbeat.write(self, send).await
-    }
-
-    /// Sends another write. If it is confirmed, leases may count from before it was sent.
-    pub(super) async fn write<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
-        self.attached()?;
-        let send = || self.timed("write", failure, InFlight::send(request));
-        self.heartbeat.write(self, send).await
-    }
-
-    /// Sends a read.
-    pub(super) async fn ask<T>(&self, request: Request<'_, T>) -> Result<T, Fault> {
-        self.attached()?;
-        self.answer(InFlight::send(request)).await
-    }
-
-    /// Waits for the answer to a read.
-    pub(super) async fn answer<T>(&self, request: InFlight<Request<'_, T>>) -> Result<T, Fault> {
-        self.timed("read", failure, request).await
-    }
-
-    /// Waits until the server has caught up.
-    pub(super) async fn caught_up(&self, request: InFlight<Request<'_, ()>>) -> Result<(), Fault> {
-        self.timed("transaction", failure_of_transaction, request).await
-    }
-
-    /// Waits for the answer to a request, for as long as one may take, and counts it. The request was sent before this is polled: `select!`
-    /// polls nothing when the task has used up its budget.
-    async fn timed<T>(
-        &self,
-        operation: &'static str,
-        failure: fn(&Fault) -> Option<ErrorKind>,
-        request: InFlight<Request<'_, T>>,
-    ) -> Result<T, Fault> {
-        let request = async {
-            tokio::select! {
-                biased;
-                answer = request.answer() => answer,
-                () = self.environment.sleep(self.request_timeout) => Err(Fault::Timeout),
-            }
-        };
-        let failure = |answer: &Result<T, Fault>| answer.as_ref().err().and_then(failure);
-        let answer = self.meter.measure_as(&*self.environment, operation, request, failure).await;
-        answer.inspect_err(|fault| self.look_at(fault))
-    }
-
-    fn look_at(&self, fault: &Fault) {
-        if ends_session(fault) {
-            self.end();
-        }
+    /// Returns when the cleaner takes over a removal that another task begins now.
+    pub(crate) fn due(&self) -> Moment {
+        self.now().plus(self.request_timeout() * STEPS_OF_REMOVAL)
     }
 }
 
-impl Timing for Session {
-    fn now(&self) -> Moment {
-        self.environment.now()
-    }
+impl Deref for Session {
+    type Target = Link;
 
-    fn timeout(&self) -> Duration {
-        self.store.timeout()
-    }
-
-    fn asked(&self) -> Moment {
-        self.store.asked()
+    fn deref(&self) -> &Link {
+        &self.link
     }
 }
 

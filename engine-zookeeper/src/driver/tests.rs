@@ -92,6 +92,6 @@ fn ended_by(end: fn(&Session), check: fn(Moment, Moment) -> bool) {
 #[test]
 #[ignore = "needs zookeeper: run `cargo xtask test`"]
 fn what_a_session_has_stays_while_it_may_be_relied_on_if_it_is_given_up_and_goes_at_once_if_it_is_closed() {
-    ended_by(Session::end, |relied_on_until, gone| gone >= relied_on_until);
-    ended_by(Session::close, |relied_on_until, gone| gone < relied_on_until);
+    ended_by(|session| session.end(), |relied_on_until, gone| gone >= relied_on_until);
+    ended_by(|session| session.close(), |relied_on_until, gone| gone < relied_on_until);
 }

@@ -7,8 +7,7 @@ use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{Begun, GivenUp, MOST_BYTES};
-use crate::algorithm::claim::{Claim, Node, Removal};
-use crate::algorithm::session::Session;
+use crate::algorithm::claim::{Begin, Claim, Node, Removal};
 
 #[derive(Default)]
 pub(super) struct Inner {
@@ -20,15 +19,15 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    pub(super) fn begin(&mut self, session: &Session, request: &Request) -> Result<Begun> {
+    pub(super) fn begin(&mut self, begin: Begin<'_>, request: &Request) -> Result<Begun> {
         if let Some(claim) = self.claims.get_mut(&request.id) {
             if !claim.is_wanted() {
                 return Ok(Begun::BeingRemoved);
             }
-            claim.shown = session.now().max(claim.shown);
+            claim.shown = begin.now.max(claim.shown);
             return Ok(Begun::Old(claim.node));
         }
-        let claim = Claim::new(session, request, self.next_number());
+        let claim = Claim::new(begin, request, self.next_number());
         self.insert(request.id, claim)
     }
 

@@ -18,12 +18,11 @@ use ylock_core::environment::Moment;
 use ylock_core::{Result, StoreToken};
 
 use self::inner::Inner;
-use crate::algorithm::claim::{Claim, Node};
+use crate::algorithm::claim::{Begin, Claim, Node};
 use crate::algorithm::in_flight::InFlight;
 use crate::algorithm::node::{Content, Name};
 use crate::algorithm::place::Place;
 use crate::algorithm::requests::NewNode;
-use crate::algorithm::session::Session;
 use crate::algorithm::watch::Watch;
 
 /// The most bytes of paths that one session may have. The server writes all of them into one record when the session ends, and cannot
@@ -70,11 +69,11 @@ pub(crate) struct GivenUp {
 
 impl Claims {
     /// Makes a claim for a request, unless there is one.
-    pub(crate) fn begin(&self, session: &Session, request: &Request) -> Result<Begun> {
+    pub(crate) fn begin(&self, begin: Begin<'_>, request: &Request) -> Result<Begun> {
         let mut inner = self.inner.lock();
         // Its caller has come: from now on the claim is the caller's, as any other claim.
         inner.announced.remove(&request.id);
-        let begun = inner.begin(session, request)?;
+        let begun = inner.begin(begin, request)?;
         drop(inner);
         if matches!(begun, Begun::New(_)) {
             self.wake.notify_one();
@@ -86,7 +85,7 @@ impl Claims {
     /// wanted any more. In one step with the look at the grant: a task that gives the grant up gives up all that stands behind it.
     pub(crate) fn begin_behind(
         &self,
-        session: &Session,
+        begin: Begin<'_>,
         grant: AcquisitionId,
         next: &Request,
     ) -> Result<Option<Begun>> {
@@ -94,7 +93,7 @@ impl Claims {
         if !inner.claims.get(&grant).is_some_and(Claim::is_wanted) {
             return Ok(None);
         }
-        let begun = inner.begin(session, next)?;
+        let begun = inner.begin(begin, next)?;
         if let Some(claim) = inner.claims.get_mut(&grant) {
             claim.next = Some(next.id);
         }
