@@ -13,12 +13,11 @@ use super::client::Client;
 use super::contender::{Contender, Content};
 use super::judge::{Verdict, judge};
 use super::look::{self, Looked, Own};
-use super::moves::{self, YOUNG_PART};
-use super::release;
-use super::session::Session;
+use super::session::{Session, YOUNG_PART};
 use super::store::{
     Condition, Fault, Keys, Look, Outcome, Put, Step as Does, Transaction, Watching, to_error,
 };
+use super::{moves, release};
 
 /// A waiter looks again by itself after it has put its key under a younger lease so many times: a watch that got lost costs no more than that.
 const SIGNS_PER_LOOK: u32 = 8;
@@ -100,7 +99,7 @@ impl<'a> Acquire<'a> {
         match client.claims.known(request.id, client.environment.now()) {
             Known::Nothing => {
                 let session = client.session_for(request.lease, request.lease / YOUNG_PART).await?;
-                match client.claims.begin(client, &session, request) {
+                match client.claims.begin(client.begin(&session), request) {
                     Some(number) => self.join(Begun { session, number }).await,
                     None => Ok(AT_ONCE),
                 }

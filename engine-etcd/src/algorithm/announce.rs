@@ -40,7 +40,8 @@ async fn announce(
     grant: AcquisitionId,
     next: &Request,
 ) -> Result<()> {
-    let Some(Begun { session, number }) = client.claims.begin_behind(client, session, grant, next) else {
+    let Some(Begun { session, number }) = client.claims.begin_behind(client.begin(session), grant, next)
+    else {
         return stay(client, next).await;
     };
     let Some(sending) = client.claims.send(next.id, number) else { return Ok(()) };

@@ -11,9 +11,19 @@ use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::environment::Moment;
 use ylock_core::{Fairness, Mode};
 
-use super::client::Client;
 use super::contender::{Contender, Content};
+use super::names::Names;
 use super::session::Session;
+
+/// What a claim has when it begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begin<'a> {
+    pub(crate) names: &'a Names,
+    pub(crate) session: &'a Arc<Session>,
+    pub(crate) now: Moment,
+    /// The same moment by the wall clock.
+    pub(crate) since: i64,
+}
 
 /// The claim of an acquisition; see the [module](self).
 #[derive(Debug)]
@@ -55,32 +65,26 @@ pub(crate) struct Removal {
 }
 
 impl Claim {
-    pub(super) fn new(
-        client: &Client,
-        session: &Arc<Session>,
-        request: &Request,
-        number: u64,
-        stored_at: Vec<u8>,
-    ) -> Self {
+    pub(super) fn new(begin: Begin<'_>, request: &Request, number: u64, stored_at: Vec<u8>) -> Self {
         let strict = request.fairness == Fairness::Strict;
         let content = Content {
             id: request.id,
             number,
             owner: request.owner,
             client: request.client.clone(),
-            since: client.environment.wall_micros(),
+            since: begin.since,
             mode: request.mode,
             ticket: request.ticket.filter(|_| strict).map(|ticket| ticket.get()),
             revoked: false,
         };
         Self {
             number,
-            begun_in: Arc::clone(session),
-            session: Arc::clone(session),
+            begun_in: Arc::clone(begin.session),
+            session: Arc::clone(begin.session),
             stored_at,
             content,
             lease: request.lease,
-            shown: client.environment.now(),
+            shown: begin.now,
             place: None,
             changed: 0,
             unanswered: 0,

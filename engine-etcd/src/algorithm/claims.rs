@@ -10,9 +10,8 @@ use tokio::sync::Notify;
 use ylock_core::engine::{AcquisitionId, Request};
 use ylock_core::environment::Moment;
 
-use super::claim::{Claim, Removal};
-use super::client::Client;
-use super::moves::Kept;
+use super::claim::{Begin, Claim, Removal};
+use super::kept::Kept;
 use super::session::Session;
 
 /// The claims of a client; see the [module](self).
@@ -94,8 +93,8 @@ impl Claims {
     }
 
     /// Makes a claim for a request that has none. Returns its number; `None` if it has one.
-    pub(crate) fn begin(&self, client: &Client, session: &Arc<Session>, request: &Request) -> Option<u64> {
-        self.inner.lock().begin(client, session, request)
+    pub(crate) fn begin(&self, begin: Begin<'_>, request: &Request) -> Option<u64> {
+        self.inner.lock().begin(begin, request)
     }
 
     /// Makes a claim for a request that stands behind a grant of this client, in one step with the look at the grant: a task that gives the grant
@@ -103,8 +102,7 @@ impl Claims {
     /// under that lease. `None` if the grant is not wanted any more, the request has its place, or the session is not one for its lease.
     pub(crate) fn begin_behind(
         &self,
-        client: &Client,
-        session: &Arc<Session>,
+        begin: Begin<'_>,
         grant: AcquisitionId,
         next: &Request,
     ) -> Option<Begun> {
@@ -120,8 +118,8 @@ impl Claims {
             Some((begun, true)) => begun,
             Some((_, false)) => return None,
             // A waiter that asks for another lease takes its place when it comes itself.
-            None if !session.serves(next.lease) => return None,
-            None => Begun { session: Arc::clone(session), number: inner.begin(client, session, next)? },
+            None if !begin.session.serves(next.lease) => return None,
+            None => Begun { session: Arc::clone(begin.session), number: inner.begin(begin, next)? },
         };
         if let Some(claim) = inner.claims.get_mut(&grant) {
             claim.next = Some(next.id);
@@ -359,16 +357,16 @@ impl Claims {
 }
 
 impl Inner {
-    fn begin(&mut self, client: &Client, session: &Arc<Session>, request: &Request) -> Option<u64> {
+    fn begin(&mut self, begin: Begin<'_>, request: &Request) -> Option<u64> {
         if self.claims.contains_key(&request.id) {
             return None;
         }
         self.begun += 1;
-        let key = |slot| client.names.contender(&request.key, request.mode, session.name, slot);
+        let key = |slot| begin.names.contender(&request.key, request.mode, begin.session.name, slot);
         let stored_at = (0..).map(key).find(|key| !self.taken.contains(key))?;
         self.taken.insert(stored_at.clone());
-        let claim = Claim::new(client, session, request, self.begun, stored_at);
-        session.note_claim();
+        let claim = Claim::new(begin, request, self.begun, stored_at);
+        begin.session.note_claim();
         self.claims.insert(request.id, claim);
         Some(self.begun)
     }

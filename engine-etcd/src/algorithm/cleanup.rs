@@ -20,18 +20,6 @@ const SHORTEST_SLEEP: Duration = Duration::from_millis(5);
 /// The shortest time between two looks at the leases, in times that a look took.
 const SLEEP_PER_LOOK: u32 = 20;
 
-impl Client {
-    /// Returns when the cleaner takes over a removal that another task begins now.
-    pub(super) fn due(&self) -> Moment {
-        self.environment.now().plus(self.request_timeout * 2)
-    }
-
-    /// Returns whether nothing is left to be removed.
-    pub(crate) fn is_clean(&self) -> bool {
-        self.claims.count().1 == 0
-    }
-}
-
 /// Starts to look after the claims of a client, in whatever runtime there is.
 pub(super) fn start(client: &Arc<Client>) {
     let (weak, work) = (Arc::downgrade(client), Arc::clone(&client.claims.work));

@@ -1,38 +1,29 @@
-//! What all calls of one client share: the servers, the sessions, the claims.
+//! What all calls of one client share: the link to the servers, the sessions, the claims.
 
 use std::fmt;
 use std::future::Future;
+use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use parking_lot::Mutex;
-use ylock_core::connection::{Place, SharedAttempt};
-use ylock_core::engine::{Examination, Meter};
-use ylock_core::environment::{Answer, BackgroundTask, Environment, Moment};
+use ylock_core::connection::SharedAttempt;
+use ylock_core::environment::{BackgroundTask, Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 
+use super::claim::Begin;
 use super::claims::Claims;
-use super::moves::YOUNG_PART;
-use super::names::Names;
-use super::session::Session;
-use super::store::{Fault, Outcome, Pending, Store, Transaction, Watching, failure, to_error};
-use super::{cleanup, floor, upkeep};
+use super::link::Link;
+use super::session::{Session, YOUNG_PART};
+use super::store::{Store, to_error};
 use crate::options::EtcdOptions;
-
-/// The number of times that no session came of making one, after which a caller is told: the runtime of the task that makes it may end.
-const ATTEMPTS: u32 = 8;
-/// The number of attempts to make one lease that a caller waits for, each for as long as a request may take.
-const TRIES: u32 = 3;
 
 /// One client of the servers.
 pub(crate) struct Client {
-    store: Arc<dyn Store>,
-    pub(crate) environment: Arc<dyn Environment>,
-    pub(crate) names: Names,
-    pub(crate) request_timeout: Duration,
-    pub(crate) meter: Meter,
+    /// What sends. A client can do all that it can.
+    link: Link,
     pub(crate) claims: Claims,
     pub(super) cleaner: BackgroundTask,
     /// Those that are in use, or were a moment ago.
@@ -40,10 +31,6 @@ pub(crate) struct Client {
     /// The making of new ones, by the seconds for which they live.
     making: Mutex<Vec<(i64, Arc<SharedAttempt>)>>,
     closed: AtomicBool,
-    /// The number of requests that were sent.
-    pub(crate) requests: AtomicU64,
-    /// Those of them that have made leases.
-    pub(crate) leases: AtomicU64,
 }
 
 impl Client {
@@ -53,75 +40,29 @@ impl Client {
         options: &EtcdOptions,
     ) -> Arc<Self> {
         Arc::new(Self {
-            store,
-            environment,
-            names: Names::below(options.prefix()),
-            request_timeout: options.request_timeout(),
-            meter: Meter::of(crate::NAME, options.cluster()),
+            link: Link::new(store, environment, options),
             claims: Claims::default(),
             cleaner: BackgroundTask::default(),
             sessions: Mutex::default(),
             making: Mutex::default(),
             closed: AtomicBool::new(false),
-            requests: AtomicU64::new(0),
-            leases: AtomicU64::new(0),
         })
     }
 
-    /// Carries out a transaction.
-    pub(crate) async fn transact(
-        &self,
-        operation: &'static str,
-        transaction: Transaction,
-    ) -> Result<Outcome, Fault> {
-        self.measured(operation, self.store.transact(transaction)).await
+    /// Returns what a claim has when it begins now in a session.
+    pub(super) fn begin<'a>(&'a self, session: &'a Arc<Session>) -> Begin<'a> {
+        let (now, since) = (self.environment.now(), self.environment.wall_micros());
+        Begin { names: &self.names, session, now, since }
     }
 
-    pub(super) async fn watch(&self, key: Vec<u8>, changes: bool) -> Result<Watching, Fault> {
-        self.measured("watch", self.store.watch(key, changes)).await
+    /// Returns when the cleaner takes over a removal that another task begins now.
+    pub(super) fn due(&self) -> Moment {
+        self.environment.now().plus(self.request_timeout * 2)
     }
 
-    /// Asks each server what it tells of itself.
-    pub(crate) async fn examine(&self) -> Examination {
-        self.store.examine().await
-    }
-
-    /// Makes a lease for something that is no lock.
-    pub(super) async fn grant(&self, seconds: i64) -> Result<i64, Fault> {
-        Ok(self.measured("grant", self.store.grant(seconds)).await?.lease)
-    }
-
-    pub(super) async fn revoke(&self, lease: i64) -> Result<(), Fault> {
-        self.measured("revoke", self.store.revoke(lease)).await
-    }
-
-    async fn measured<T>(&self, operation: &'static str, request: Pending<'_, T>) -> Result<T, Fault> {
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        self.meter.measure_as(&*self.environment, operation, request, failure).await
-    }
-
-    /// Returns a session for a lock with this lease, whose etcd lease is not as old as that.
-    pub(crate) async fn session_for(
-        self: &Arc<Self>,
-        lease: Duration,
-        oldest: Duration,
-    ) -> Result<Arc<Session>> {
-        let (seconds, began) = (Session::seconds_for(lease), self.environment.now());
-        let mut in_vain = 0;
-        while in_vain < ATTEMPTS {
-            if self.is_closed() {
-                return Err(closed());
-            }
-            if let Some(session) = self.usable(seconds, began, oldest) {
-                return Ok(session);
-            }
-            // One that was made may be full at once: very many locks are renewed at the same time.
-            let before = self.newest_lease(seconds);
-            self.make(seconds).await?;
-            let made = self.newest_lease(seconds);
-            in_vain = if made.is_some() && made != before { 0 } else { in_vain + 1 };
-        }
-        Err(Error::new(ErrorKind::Unavailable, "no etcd lease could be made").with_engine(crate::NAME))
+    /// Returns whether nothing is left to be removed.
+    pub(crate) fn is_clean(&self) -> bool {
+        self.claims.count().1 == 0
     }
 
     /// Returns the youngest session for a lock with this lease, if there is a young one.
@@ -134,40 +75,16 @@ impl Client {
         newest(&self.sessions.lock(), Session::seconds_for(lease)).map(|session| session.made())
     }
 
-    fn newest_lease(&self, seconds: i64) -> Option<i64> {
+    pub(super) fn newest(&self, seconds: i64) -> Option<Arc<Session>> {
+        newest(&self.sessions.lock(), seconds).cloned()
+    }
+
+    pub(super) fn newest_lease(&self, seconds: i64) -> Option<i64> {
         newest(&self.sessions.lock(), seconds).map(|session| session.lease)
     }
 
-    /// Makes a session. All that need one at the same time have the same: a client with very many locks, or waiters, is not to make as many leases.
-    async fn make(self: &Arc<Self>, seconds: i64) -> Result<()> {
-        let (making, before) = (self.making(seconds), self.newest_lease(seconds));
-        let times = (self.request_timeout, self.request_timeout / 4);
-        let work = || -> Answer<Result<()>> {
-            let client = Arc::clone(self);
-            Box::pin(async move { client.make_session(seconds).await.map_err(to_error) })
-        };
-        // One that does not come back must not cost locks their leases: all that have waited for it go on to the same next one, which
-        // another caller may have made a moment ago.
-        for _ in 0..TRIES {
-            if self.newest_lease(seconds) != before {
-                return Ok(());
-            }
-            tokio::select! {
-                biased;
-                made = making.join(&self.environment, Place::ForAll, times, work) => return made.unwrap_or(Ok(())),
-                () = self.environment.sleep(self.request_timeout) => {}
-            }
-        }
-        Err(Error::new(ErrorKind::Unavailable, "the servers did not make an etcd lease in time"))
-    }
-
-    /// Makes the session that follows this one.
-    pub(super) async fn make_next(self: &Arc<Self>, session: &Session) -> Result<()> {
-        self.make(session.asked_seconds()).await
-    }
-
     /// Returns the youngest session, if it is younger than `oldest`, or was made for the call that began then.
-    fn usable(&self, seconds: i64, began: Moment, oldest: Duration) -> Option<Arc<Session>> {
+    pub(super) fn usable(&self, seconds: i64, began: Moment, oldest: Duration) -> Option<Arc<Session>> {
         let now = self.environment.now();
         let sessions = self.sessions.lock();
         let session = newest(&sessions, seconds).filter(|session| session.has_room())?;
@@ -186,7 +103,8 @@ impl Client {
         newest(&sessions, session.asked_seconds()).is_none_or(|newest| Arc::ptr_eq(newest, session))
     }
 
-    fn making(&self, seconds: i64) -> Arc<SharedAttempt> {
+    /// Returns the making of sessions that live for so long.
+    pub(super) fn making(&self, seconds: i64) -> Arc<SharedAttempt> {
         let mut making = self.making.lock();
         if let Some((_, known)) = making.iter().find(|(of, _)| *of == seconds) {
             return Arc::clone(known);
@@ -197,32 +115,8 @@ impl Client {
         new
     }
 
-    async fn make_session(self: &Arc<Self>, seconds: i64) -> Result<(), Fault> {
-        let made = self.environment.now();
-        let before = newest(&self.sessions.lock(), seconds).cloned();
-        self.leases.fetch_add(1, Ordering::Relaxed);
-        let granted = self.measured("grant", self.store.grant(seconds)).await?;
-        let least = before.as_ref().map_or(0, |before| before.floor());
-        let agreed = floor::agree(self, granted.header.cluster, least).await;
-        if let Err(Fault::Refused(_)) = agreed {
-            // A program may try again and again, and the servers would keep a lease for each time. Where this fails it ends by itself.
-            drop(self.revoke(granted.lease).await);
-        }
-        let floor = agreed?;
-        let session = Arc::new(Session::new(&granted, seconds, floor, made, before.as_deref()));
-        if !self.begins(&session) {
-            // Where that fails it ends by itself: the caller is told that the client is closed in any case.
-            drop(self.revoke(session.lease).await);
-            return Err(Fault::Refused(closed()));
-        }
-        upkeep::start(self, &session);
-        cleanup::start(self);
-        self.claims.work.notify_one();
-        Ok(())
-    }
-
     /// Notes a session that was made. Returns `false` if the client was closed meanwhile: the task that closes it ends what is noted.
-    fn begins(&self, session: &Arc<Session>) -> bool {
+    pub(super) fn begins(&self, session: &Arc<Session>) -> bool {
         let mut sessions = self.sessions.lock();
         let is_open = !self.is_closed();
         if is_open {
@@ -277,7 +171,7 @@ impl Client {
     }
 }
 
-fn closed() -> Error {
+pub(super) fn closed() -> Error {
     Error::new(ErrorKind::Closed, "the client was closed")
 }
 
@@ -287,8 +181,16 @@ fn newest(sessions: &[Arc<Session>], seconds: i64) -> Option<&Arc<Session>> {
     usable.max_by_key(|session| session.made())
 }
 
+impl Deref for Client {
+    type Target = Link;
+
+    fn deref(&self) -> &Link {
+        &self.link
+    }
+}
+
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("store", &self.store).finish_non_exhaustive()
+        f.debug_struct("Client").field("link", &self.link).finish_non_exhaustive()
     }
 }

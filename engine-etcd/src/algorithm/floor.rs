@@ -9,7 +9,7 @@
 use ylock_core::stored_version::{self, OtherVersion};
 use ylock_core::{Error, ErrorKind};
 
-use super::client::Client;
+use super::link::Link;
 use super::store::{Condition, Entry, Fault, Keys, Look, Put, Step, Transaction};
 
 /// The number of times that the floor is written if each time another client has come between.
@@ -25,11 +25,11 @@ struct Stored {
 }
 
 /// Returns the floor for a cluster; writes it if there is none for this one. What is written is not below `least`, the floor that this client has used.
-pub(super) async fn agree(client: &Client, cluster: u64, least: u64) -> Result<u64, Fault> {
-    let key = client.names.floor();
+pub(super) async fn agree(link: &Link, cluster: u64, least: u64) -> Result<u64, Fault> {
+    let key = link.names.floor();
     for _ in 0..ATTEMPTS {
         let mut outcome =
-            client.transact("floor", Transaction::looking([Look::at(Keys::one(key.clone()))])).await?;
+            link.transact("floor", Transaction::looking([Look::at(Keys::one(key.clone()))])).await?;
         if outcome.header.cluster != cluster {
             return Err(unavailable("the answers come from different clusters"));
         }
@@ -38,26 +38,25 @@ pub(super) async fn agree(client: &Client, cluster: u64, least: u64) -> Result<u
             seen.entries.first().map(|entry| read(entry).map(|stored| (entry, stored))).transpose()?;
         let (condition, floor) = match stored {
             Some((_, stored)) if stored.cluster == cluster => return Ok(stored.floor),
-            Some((entry, stored)) => (
-                Condition::ChangedAt(key.clone(), entry.changed),
-                now(client).max(least).max(stored.floor + 1),
-            ),
-            None => (Condition::MadeAt(Keys::one(key.clone()), 0), now(client).max(least)),
+            Some((entry, stored)) => {
+                (Condition::ChangedAt(key.clone(), entry.changed), now(link).max(least).max(stored.floor + 1))
+            }
+            None => (Condition::MadeAt(Keys::one(key.clone()), 0), now(link).max(least)),
         };
-        write(client, condition, Stored { cluster, floor }).await?;
+        write(link, condition, Stored { cluster, floor }).await?;
     }
     Err(unavailable("other clients kept changing the floor of the tokens"))
 }
 
-async fn write(client: &Client, condition: Condition, stored: Stored) -> Result<(), Fault> {
+async fn write(link: &Link, condition: Condition, stored: Stored) -> Result<(), Fault> {
     let value = format!("{:x} {}", stored.cluster, stored.floor).into_bytes();
-    let put = Put { key: client.names.floor(), value, lease: Some(0) };
+    let put = Put { key: link.names.floor(), value, lease: Some(0) };
     let transaction = Transaction { when: vec![condition], then: vec![Step::Put(put)], otherwise: vec![] };
-    client.transact("floor", transaction).await.map(drop)
+    link.transact("floor", transaction).await.map(drop)
 }
 
-fn now(client: &Client) -> u64 {
-    u64::try_from(client.environment.wall_micros()).unwrap_or(0)
+fn now(link: &Link) -> u64 {
+    u64::try_from(link.environment.wall_micros()).unwrap_or(0)
 }
 
 fn read(entry: &Entry) -> Result<Stored, Fault> {

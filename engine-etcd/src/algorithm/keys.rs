@@ -4,7 +4,7 @@ use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 use ylock_core::engine::KeyPage;
 use ylock_core::{Key, Result};
 
-use super::client::Client;
+use super::link::Link;
 use super::names::Names;
 use super::store::{Entry, Keys, Look, Transaction, after_all_below, to_error};
 
@@ -15,20 +15,20 @@ const SIZE: i64 = 400;
 const FOREIGN: char = '/';
 
 /// Returns a page of locks. The next one begins after the last lock of this one, whose other contenders are passed over.
-pub(crate) async fn keys(client: &Client, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
-    let prefix = client.names.locks(group).into_bytes();
+pub(crate) async fn keys(link: &Link, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
+    let prefix = link.names.locks(group).into_bytes();
     let end = after_all_below(&prefix);
     let begin = match after {
         None => prefix,
         Some(after) => {
-            let begin = begin_after(&client.names, after).ok_or_else(KeyPage::wrong)?;
+            let begin = begin_after(&link.names, after).ok_or_else(KeyPage::wrong)?;
             Some(begin).filter(|begin| (&prefix..=&end).contains(&begin)).ok_or_else(KeyPage::wrong)?
         }
     };
     let look = Look { most: SIZE, values: false, ..Look::at(Keys { begin, end: Some(end) }) };
-    let mut outcome = client.transact("list", Transaction::looking([look])).await.map_err(to_error)?;
+    let mut outcome = link.transact("list", Transaction::looking([look])).await.map_err(to_error)?;
     let seen = outcome.seen(0);
-    let lock = |entry: &Entry| lock_of(&client.names, &entry.key);
+    let lock = |entry: &Entry| lock_of(&link.names, &entry.key);
     let last = seen.entries.last().filter(|_| seen.more);
     let next = last.map(|entry| match lock(entry) {
         Some(key) => key.to_text(),

@@ -2,9 +2,9 @@
 
 use ylock_core::{Error, ErrorKind, Key, Mode, Result};
 
-use super::client::Client;
 use super::contender::Contender;
 use super::judge::{Queue, is_enough};
+use super::link::Link;
 use super::session::Session;
 use super::store::{Header, Keys, Look, Outcome, Seen, Step, Transaction, to_error};
 
@@ -28,31 +28,31 @@ pub(crate) struct Looked {
 
 /// Returns the look at the newest contenders that conflict with one of this mode, or may. One more than is needed: that which looks may be
 /// among them.
-pub(super) fn newest(client: &Client, key: &Key, mode: Mode, is_strict: bool) -> Look {
+pub(super) fn newest(link: &Link, key: &Key, mode: Mode, is_strict: bool) -> Look {
     let most = if mode == Mode::Write { 3 } else { READERS_LOOK };
     Look {
         newest_first: true,
         most,
         values: mode == Mode::Read || is_strict,
-        ..Look::at(Keys::below(client.names.rivals(key, mode)))
+        ..Look::at(Keys::below(link.names.rivals(key, mode)))
     }
 }
 
 /// Looks at the queue of a contender.
-pub(crate) async fn look(client: &Client, session: &Session, own: &Own) -> Result<Looked> {
+pub(crate) async fn look(link: &Link, session: &Session, own: &Own) -> Result<Looked> {
     let is_strict = own.contender.ticket.is_some();
-    let rivals = newest(client, &own.key, own.contender.mode, is_strict);
-    match look_at(client, session, own, rivals.clone()).await? {
+    let rivals = newest(link, &own.key, own.contender.mode, is_strict);
+    match look_at(link, session, own, rivals.clone()).await? {
         Some(looked) => Ok(looked),
         None => {
-            let all = look_at(client, session, own, Look { most: 0, ..rivals }).await?;
+            let all = look_at(link, session, own, Look { most: 0, ..rivals }).await?;
             all.ok_or_else(|| Error::new(ErrorKind::Unexpected, "a look at all contenders has not shown all"))
         }
     }
 }
 
 /// Looks at a contender's rivals; `None` if too few of those before it were shown.
-async fn look_at(client: &Client, session: &Session, own: &Own, rivals: Look) -> Result<Option<Looked>> {
+async fn look_at(link: &Link, session: &Session, own: &Own, rivals: Look) -> Result<Option<Looked>> {
     let contender = &own.contender;
     let before = |look: Look| Look { made_before: Some(contender.place), ..look };
     let looks = vec![
@@ -60,8 +60,7 @@ async fn look_at(client: &Client, session: &Session, own: &Own, rivals: Look) ->
         before(rivals.clone()),
         behind(rivals, contender.place, contender.ticket.is_some()),
     ];
-    let mut outcome =
-        session.transact(client, "look", Transaction::looking(looks)).await.map_err(to_error)?;
+    let mut outcome = session.transact(link, "look", Transaction::looking(looks)).await.map_err(to_error)?;
     let (header, own_seen, seen) = (outcome.header, outcome.seen(0), outcome.seen(1));
     if own_seen.entries.first().is_none_or(|entry| entry.made != contender.place) {
         return Ok(Some(Looked { header, queue: None }));
@@ -81,8 +80,8 @@ fn behind(rivals: Look, place: i64, is_strict: bool) -> Look {
 }
 
 /// Returns the steps that show a holder its own key, and whether contenders wait behind it that conflict.
-pub(super) fn renewal_steps(client: &Client, key: &Key, own: &Contender) -> [Step; 2] {
-    let rivals = newest(client, key, own.mode, false);
+pub(super) fn renewal_steps(link: &Link, key: &Key, own: &Contender) -> [Step; 2] {
+    let rivals = newest(link, key, own.mode, false);
     [Step::Look(Look::at(Keys::one(own.key.clone()))), Step::Look(behind(rivals, own.place, false))]
 }
 

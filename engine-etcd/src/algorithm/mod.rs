@@ -7,8 +7,10 @@
 //! - `judge`: what one look means; safety and order in one place. Pure.
 //! - `names`, `contender`: the keys, and what is stored at them. `look`: what is asked of a queue.
 //! - `claim`, `claims`: what this client has in the store, or may have.
-//! - `client`: what all calls share. `session`: one etcd lease. `moves`: keys go to younger ones. `floor`: what makes tokens of
-//!   revisions. `upkeep`, `cleanup`: the tasks that look after these.
+//! - `link`: what sends, below all that is kept of it. `session`: one etcd lease. `kept`: a key as it
+//!   was stored last. `floor`: what makes tokens of revisions.
+//! - `client`: what all calls share: a link, sessions and claims. `sessions`: how it makes new
+//!   sessions. `moves`: keys go to younger ones. `upkeep`, `cleanup`: the tasks that look after these.
 
 pub(crate) mod acquire;
 pub(crate) mod announce;
@@ -20,7 +22,9 @@ pub(crate) mod contender;
 pub(crate) mod floor;
 pub(crate) mod inspect;
 pub(crate) mod judge;
+pub(crate) mod kept;
 pub(crate) mod keys;
+pub(crate) mod link;
 pub(crate) mod look;
 pub(crate) mod moves;
 pub(crate) mod names;
@@ -29,5 +33,6 @@ pub(crate) mod release;
 pub(crate) mod renew;
 pub(crate) mod runs;
 pub(crate) mod session;
+mod sessions;
 pub mod store;
 pub(crate) mod upkeep;

@@ -10,45 +10,12 @@ use ylock_core::engine::AcquisitionId;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::client::Client;
-use super::contender::Content;
-use super::session::Session;
-use super::store::{Condition, Entry, Fault, Keys, Look, Put, Step, Transaction, to_error};
+use super::kept::Kept;
+use super::session::{Session, YOUNG_PART};
+use super::store::{Fault, Keys, Look, Step, Transaction, to_error};
 
-/// The part of a lock's lease that the etcd lease may be old under which a contender's key is put.
-pub(super) const YOUNG_PART: u32 = 4;
 /// The number of times that a key is moved if each time another client has changed it in between.
 const ATTEMPTS: u32 = 8;
-
-/// A key as it was stored last, as far as this client knows.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    pub(crate) id: AcquisitionId,
-    pub(crate) number: u64,
-    pub(crate) session: Arc<Session>,
-    pub(crate) stored_at: Vec<u8>,
-    pub(crate) place: i64,
-    /// The revision of its last change.
-    pub(crate) changed: i64,
-    pub(crate) content: Content,
-}
-
-impl Kept {
-    /// Returns what holds for as long as no other client has changed the key.
-    pub(super) fn is_unchanged(&self) -> Condition {
-        Condition::ChangedAt(self.stored_at.clone(), self.changed)
-    }
-
-    /// Returns what puts the key under the lease of a session.
-    pub(super) fn put_in(&self, session: &Session) -> Put {
-        Put { key: self.stored_at.clone(), value: self.content.write(), lease: Some(session.lease) }
-    }
-
-    /// Returns the key as it was seen; `None` if it is not this contender's any more.
-    fn seen(self, entry: Option<Entry>) -> Result<Option<Self>> {
-        let Some(entry) = entry.filter(|entry| entry.made == self.place) else { return Ok(None) };
-        Ok(Some(Self { changed: entry.changed, content: Content::read(&entry.value)?, ..self }))
-    }
-}
 
 /// Puts the key of a claim under a young lease, if it is not. Returns the session that it is in; `None` if the key has gone, or is not wanted any more.
 pub(crate) async fn refresh(

@@ -2,16 +2,16 @@
 
 use ylock_core::{Key, Result, Token};
 
-use super::client::Client;
 use super::contender::Contender;
 use super::inspect::{shown, token_of};
+use super::link::Link;
 use super::{floor, store::to_error};
 
 /// Returns the key of the contender that holds a lock under this token, and the revision that made it. Tokens of hand-overs inside a client are those
 /// of its grant.
-pub(crate) async fn find(client: &Client, key: &Key, token: Token) -> Result<Option<(Vec<u8>, i64)>> {
-    let (header, shown) = shown(client, key).await?;
-    let floor = floor::agree(client, header.cluster, 0).await.map_err(to_error)?;
+pub(crate) async fn find(link: &Link, key: &Key, token: Token) -> Result<Option<(Vec<u8>, i64)>> {
+    let (header, shown) = shown(link, key).await?;
+    let floor = floor::agree(link, header.cluster, 0).await.map_err(to_error)?;
     let all: Vec<_> = shown.into_iter().map(|(contender, _)| contender).collect();
     let is_its = |contender: &&Contender| {
         // A grant has the tokens from its own to the one before the next contender's.

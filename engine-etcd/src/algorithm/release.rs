@@ -152,7 +152,7 @@ async fn hand_on(client: &Arc<Client>, found: &GivenUp, place: i64, next: &Reque
     // `next` needs another lease.
     let Some(session) = client.young(next.lease).or_else(own) else { return remove_own(client, found).await };
     // `next` has its place already.
-    let Some(number) = client.claims.begin(client, &session, next) else {
+    let Some(number) = client.claims.begin(client.begin(&session), next) else {
         return remove_own(client, found).await;
     };
     let Some(sending) = client.claims.send(next.id, number) else { return remove_own(client, found).await };

@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use ylock_core::{Error, ErrorKind, Key, Result, Run};
 
-use super::client::Client;
+use super::link::Link;
 use super::store::{Condition, Entry, Fault, Keys, Look, Put, Step, Transaction, to_error};
 
 /// The number of times that a run is stored if each time another client has written in between.
 const ATTEMPTS: u32 = 8;
 
 /// Returns the last run of the job of a key.
-pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> {
-    let stored = stored(client, client.names.run(key)).await.map_err(to_error)?;
+pub(crate) async fn last_run(link: &Link, key: &Key) -> Result<Option<Run>> {
+    let stored = stored(link, link.names.run(key)).await.map_err(to_error)?;
     stored.map(|entry| read(&entry)).transpose()
 }
 
 /// Stores a run, unless there is a later one. Returns whether it is stored.
-pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
-    let lease = client.grant(seconds(kept)).await.map_err(to_error)?;
-    let replaced = store(client, client.names.run(key), run, lease).await;
+pub(crate) async fn store_run(link: &Link, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    let lease = link.grant(seconds(kept)).await.map_err(to_error)?;
+    let replaced = store(link, link.names.run(key), run, lease).await;
     // The lease that the key does not have any more: this one, if the run is not stored, or that of the run before. If it is not known whether the
     // run is stored, nothing is taken away. A lease that is left ends by itself.
     let left = match &replaced {
@@ -28,7 +28,7 @@ pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, kept: Durat
         Err(_) => None,
     };
     if let Some(left) = left {
-        drop(client.revoke(left).await);
+        drop(link.revoke(left).await);
     }
     match replaced {
         Ok(stored) => Ok(matches!(stored, Stored::Replaced { .. })),
@@ -44,10 +44,10 @@ enum Stored {
     Kept,
 }
 
-async fn store(client: &Client, key: Vec<u8>, run: &Run, lease: i64) -> Result<Stored, Fault> {
+async fn store(link: &Link, key: Vec<u8>, run: &Run, lease: i64) -> Result<Stored, Fault> {
     let value = run.to_text().into_bytes();
     for _ in 0..ATTEMPTS {
-        let before = stored(client, key.clone()).await?;
+        let before = stored(link, key.clone()).await?;
         if let Some(entry) = &before
             && !run.replaces(&read(entry).map_err(Fault::Refused)?)
         {
@@ -61,7 +61,7 @@ async fn store(client: &Client, key: Vec<u8>, run: &Run, lease: i64) -> Result<S
             then: vec![Step::Put(put)],
             otherwise: vec![],
         };
-        if client.transact("store_run", transaction).await?.held {
+        if link.transact("store_run", transaction).await?.held {
             return Ok(Stored::Replaced { lease: before.map_or(0, |entry| entry.lease) });
         }
     }
@@ -69,8 +69,8 @@ async fn store(client: &Client, key: Vec<u8>, run: &Run, lease: i64) -> Result<S
     Err(Fault::Refused(Error::new(ErrorKind::Unavailable, message).with_engine(crate::NAME)))
 }
 
-async fn stored(client: &Client, key: Vec<u8>) -> Result<Option<Entry>, Fault> {
-    let mut outcome = client.transact("last_run", Transaction::looking([Look::at(Keys::one(key))])).await?;
+async fn stored(link: &Link, key: Vec<u8>) -> Result<Option<Entry>, Fault> {
+    let mut outcome = link.transact("last_run", Transaction::looking([Look::at(Keys::one(key))])).await?;
     Ok(outcome.seen(0).entries.into_iter().next())
 }
 

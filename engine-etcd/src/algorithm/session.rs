@@ -11,11 +11,14 @@ use parking_lot::Mutex;
 use ylock_core::StoreToken;
 use ylock_core::environment::{BackgroundTask, Moment};
 
-use super::client::Client;
+use super::link::Link;
 use super::store::{Fault, Granted, Header, Outcome, Transaction};
 
 /// The number of claims and marks after which another lease is made: the servers delete all keys of a lease that ends in one step.
 const MOST_KEYS: usize = 10_000;
+
+/// The part of a lock's lease that the etcd lease may be old under which a contender's key is put.
+pub(super) const YOUNG_PART: u32 = 4;
 
 /// One etcd lease of this client; see the [module](self).
 pub(crate) struct Session {
@@ -77,11 +80,11 @@ impl Session {
     /// Sends a transaction that is about keys of this lease.
     pub(crate) async fn transact(
         &self,
-        client: &Client,
+        link: &Link,
         operation: &'static str,
         transaction: Transaction,
     ) -> Result<Outcome, Fault> {
-        let outcome = client.transact(operation, transaction).await;
+        let outcome = link.transact(operation, transaction).await;
         match &outcome {
             Ok(outcome) => self.check_cluster(&outcome.header)?,
             Err(Fault::LeaseGone) => self.end(),
