@@ -7,10 +7,11 @@
 //! - `judge`: what one look means; safety and order in one place. Pure.
 //! - `names`, `contender`: the keys, and what is stored at them. `look`: what is asked of a queue.
 //! - `claim`, `claims`: what this client has in the store, or may have.
-//! - `link`: what sends, below all that is kept of it. `session`: one etcd lease. `kept`: a key as it
-//!   was stored last. `floor`: what makes tokens of revisions.
+//! - `link`: what sends, below all that is kept of it. `session`: one etcd lease. `kept`: a key as
+//!   it was stored last. `floor`: what makes tokens of revisions.
 //! - `client`: what all calls share: a link, sessions and claims. `sessions`: how it makes new
-//!   sessions. `moves`: keys go to younger ones. `upkeep`, `cleanup`: the tasks that look after these.
+//!   sessions. `moves`: keys go to younger ones. `upkeep`, `cleanup`: the tasks that look after
+//!   these.
 
 pub(crate) mod acquire;
 pub(crate) mod announce;

@@ -14,7 +14,8 @@ impl Link {
         self.beat_unless(|_| false).await
     }
 
-    /// Sends a heartbeat, unless the last one was confirmed and will do. Returns the one that counts.
+    /// Sends a heartbeat, unless the last one was confirmed and will do. Returns the one that
+    /// counts.
     pub(crate) async fn beat_unless(&self, will_do: impl FnOnce(Stamp) -> bool) -> Result<Stamp, Fault> {
         // For a heartbeat that is on its way, and the next, which another task sends.
         let patience = || self.environment.sleep(self.request_timeout() * 2);
@@ -26,7 +27,8 @@ impl Link {
         let node = token_floor::path(&self.base);
         let once = || self.transact(self.store.check(&node));
         match once().await {
-            // It was removed from outside, perhaps with the base and everything. Only a write that was done is a heartbeat.
+            // It was removed from outside, perhaps with the base and everything. Only a write that
+            // was done is a heartbeat.
             Err(Fault::NoNode) => {
                 token_floor::put_back(self).await?;
                 once().await
@@ -35,9 +37,9 @@ impl Link {
         }
     }
 
-    /// Returns the token that a contender has from the transaction that made its node; `None` if the node is not there. Fails with
-    /// [`OutOfTokens`](Fault::OutOfTokens) if there is no token above the floor, and with [`OtherFloor`](Fault::OtherFloor) if the floor has
-    /// changed.
+    /// Returns the token that a contender has from the transaction that made its node; `None` if
+    /// the node is not there. Fails with [`OutOfTokens`](Fault::OutOfTokens) if there is no token
+    /// above the floor, and with [`OtherFloor`](Fault::OtherFloor) if the floor has changed.
     pub(crate) async fn token(&self, path: &str) -> Result<Option<StoreToken>, Fault> {
         let transaction = self.ask(self.store.token(path)).await?;
         token_floor::confirm(self).await?;

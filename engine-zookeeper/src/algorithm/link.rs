@@ -51,7 +51,8 @@ impl Link {
         }
     }
 
-    /// Makes sure that there is a connection: the runtime in which the last one was made may have ended.
+    /// Makes sure that there is a connection: the runtime in which the last one was made may have
+    /// ended.
     pub(crate) async fn attach(&self) -> Answer<()> {
         if self.store.is_attached() {
             return Ok(());
@@ -63,7 +64,8 @@ impl Link {
         }
     }
 
-    /// Fails if there is no connection. Without waiting for one: what is sent for a claim is sent in the step that looks at the claim.
+    /// Fails if there is no connection. Without waiting for one: what is sent for a claim is sent
+    /// in the step that looks at the claim.
     pub(super) fn attached(&self) -> Result<(), Fault> {
         self.store.is_attached().then_some(()).ok_or(Fault::ConnectionLoss)
     }
@@ -78,7 +80,8 @@ impl Link {
         self.store.until_over()
     }
 
-    /// Returns whether the floor of the tokens is still the one that this session has read, as of the last answer.
+    /// Returns whether the floor of the tokens is still the one that this session has read, as of
+    /// the last answer.
     pub(super) fn knows_floor(&self) -> bool {
         self.floor_watch.lock().is_quiet()
     }
@@ -100,7 +103,8 @@ impl Link {
         self.store.timeout()
     }
 
-    /// Returns the longest lease that can be given: nine tenths of it, the validity, are three quarters of the session.
+    /// Returns the longest lease that can be given: nine tenths of it, the validity, are three
+    /// quarters of the session.
     pub(crate) fn longest_lease(&self) -> Duration {
         self.timeout() * 5 / 6
     }
@@ -110,22 +114,24 @@ impl Link {
         self.request_timeout
     }
 
-    /// Returns whether the session has ended. When no server answers, the end is noticed long after validity is over, and decides nothing
-    /// but when to make another session.
+    /// Returns whether the session has ended. When no server answers, the end is noticed long after
+    /// validity is over, and decides nothing but when to make another session.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire) || self.store.is_over()
     }
 
-    /// Gives the session up. What may still be relied on of it is not taken away: the servers hear of the end when they may have ended
-    /// the session by themselves. A session is given up because nothing of it was confirmed for long, and that was looked at a moment ago:
-    /// a write of another task may have been confirmed since, and a grant count from that; but no write is confirmed from now on.
+    /// Gives the session up. What may still be relied on of it is not taken away: the servers hear
+    /// of the end when they may have ended the session by themselves. A session is given up because
+    /// nothing of it was confirmed for long, and that was looked at a moment ago: a write of
+    /// another task may have been confirmed since, and a grant count from that; but no write is
+    /// confirmed from now on.
     pub(crate) fn end(&self) {
         self.over.store(true, Ordering::Release);
         self.store.end(self.heartbeat.end(self.timeout()));
     }
 
-    /// Ends the session now, with all that it has in the store. No write is confirmed from now on, as in [`end`](Self::end): it would let a
-    /// contender in whose node is about to go.
+    /// Ends the session now, with all that it has in the store. No write is confirmed from now on,
+    /// as in [`end`](Self::end): it would let a contender in whose node is about to go.
     pub(crate) fn close(&self) {
         self.over.store(true, Ordering::Release);
         self.heartbeat.end(self.timeout());
@@ -142,7 +148,8 @@ impl Link {
         self.now().since(self.heartbeat.last_answered())
     }
 
-    /// Returns the moment from which a lease counts: just before the last confirmed write was sent, or earlier.
+    /// Returns the moment from which a lease counts: just before the last confirmed write was sent,
+    /// or earlier.
     pub(crate) fn counts(&self, lease: Duration) -> Moment {
         self.heartbeat.confirmed().counts(lease, self.timeout())
     }
@@ -152,7 +159,8 @@ impl Link {
         self.heartbeat.covers(lease, self)
     }
 
-    /// Shows the leader that this client is alive, if there is a connection. Not by a read: a server answers these without its leader.
+    /// Shows the leader that this client is alive, if there is a connection. Not by a read: a
+    /// server answers these without its leader.
     pub(super) async fn show(&self) -> Result<(), Fault> {
         self.attached()?;
         let sent = self.now();
@@ -191,8 +199,9 @@ impl Link {
         self.timed("transaction", failure_of_transaction, request).await
     }
 
-    /// Waits for the answer to a request, for as long as one may take, and counts it. The request was sent before this is polled: `select!`
-    /// polls nothing when the task has used up its budget.
+    /// Waits for the answer to a request, for as long as one may take, and counts it. The request
+    /// was sent before this is polled: `select!` polls nothing when the task has used up its
+    /// budget.
     async fn timed<T>(
         &self,
         operation: &'static str,

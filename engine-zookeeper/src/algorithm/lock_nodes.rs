@@ -21,7 +21,8 @@ struct Locks {
     /// The locks whose node may be empty now; `sweep` is when that is looked at.
     emptied: BTreeSet<Place>,
     sweep: Option<Moment>,
-    /// The locks whose node was there when it was last heard of. A guess, which saves a request when it is right.
+    /// The locks whose node was there when it was last heard of. A guess, which saves a request
+    /// when it is right.
     busy: BTreeSet<Place>,
 }
 

@@ -13,7 +13,8 @@ use super::store::{Contender, Created, Fault, WatchEvent};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewNode {
     pub(crate) name: Name,
-    /// `None` from servers that do not tell it, if the floor may have changed, and if there is none: then [`Link::token`] tells.
+    /// `None` from servers that do not tell it, if the floor may have changed, and if there is
+    /// none: then [`Link::token`] tells.
     pub(crate) token: Option<StoreToken>,
 }
 

@@ -19,8 +19,8 @@ use super::store::Store;
 /// The time for which a lock's node may stay when it is empty.
 const SWEEP_PAUSE: Duration = Duration::from_millis(300);
 /// The number of requests that one attempt to remove a claim makes at most, one after the other.
-/// After their time the cleaner makes an attempt, whatever the task does that began the last one: it
-/// may not be running any more.
+/// After their time the cleaner makes an attempt, whatever the task does that began the last one:
+/// it may not be running any more.
 const STEPS_OF_REMOVAL: u32 = 4;
 
 /// One session of this client; see the [module](self).

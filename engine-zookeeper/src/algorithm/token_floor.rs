@@ -41,8 +41,9 @@ pub(super) async fn agree(link: &Link, own: Option<i64>) -> Result<()> {
 /// Fails with [`OtherFloor`](Fault::OtherFloor) if another floor is stored by now than the one that this client has agreed upon, and with
 /// [`OtherVersion`](Fault::OtherVersion) if another version is. Asks only if the node may have changed since this session looked.
 ///
-/// A contender's token may be used if the session [knows the floor](Link::knows_floor) when it hears of the transaction that made the
-/// contender: a change before that transaction would have been told before.
+/// A contender's token may be used if the session [knows the floor](Link::knows_floor) when it
+/// hears of the transaction that made the contender: a change before that transaction would have
+/// been told before.
 pub(super) async fn confirm(link: &Link) -> Result<(), Fault> {
     if link.knows_floor() {
         return Ok(());
