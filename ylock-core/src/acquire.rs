@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::foreign::tell;
 use crate::guard::Guard;
 use crate::keeper::{AcquireArgs, Acquired, Admission, Before, Site};
 use crate::key::Key;
@@ -284,12 +285,12 @@ pub(crate) async fn give_back(terms: &Terms, guard: Guard) {
     let owner = lease.owner();
     match guard.unlock().await {
         Ok(Unlocked::Released) => {}
-        Ok(Unlocked::WasLost) => tracing::warn!(
-            engine, key = ?lease.key(), %owner, token = lease.token().map(Token::get),
+        Ok(Unlocked::WasLost) => tell!(
+            warn, engine, key = ?lease.key(), %owner, token = lease.token().map(Token::get),
             "the lock was lost at the moment at which the work under it ended"
         ),
-        Err(error) => tracing::warn!(
-            engine, key = ?lease.key(), %owner, token = lease.token().map(Token::get), error = format!("{error:#}"),
+        Err(error) => tell!(
+            warn, engine, key = ?lease.key(), %owner, token = lease.token().map(Token::get), error = format!("{error:#}"),
             "the work is done, but the release of its lock was not confirmed"
         ),
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::client_name::SharedName;
 use crate::environment::Moment;
 use crate::error::ErrorKind;
+use crate::foreign::tell;
 
 /// The time without any answer after which a failure is an outage. A request that fails while others are answered is none: one of several
 /// servers may be down, whose locks wait.
@@ -51,7 +52,8 @@ impl Availability {
         if silent >= ALONE
             && self.away.compare_exchange(0, began, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            tracing::warn!(
+            tell!(
+                warn,
                 client = self.client.get().map(SharedName::to_string),
                 engine = self.engine,
                 address = self.address,
@@ -68,7 +70,8 @@ impl Availability {
         let began = self.away.swap(0, Ordering::Relaxed);
         if began != 0 {
             let seconds = now.since(Moment::from_nanos(began)).as_secs_f64();
-            tracing::info!(
+            tell!(
+                info,
                 client = self.client.get().map(SharedName::to_string),
                 engine = self.engine,
                 address = self.address,

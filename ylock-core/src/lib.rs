@@ -30,6 +30,7 @@ pub mod url;
 
 mod acquire;
 mod availability;
+mod bell;
 mod client;
 mod client_name;
 mod closed_set;
@@ -39,6 +40,7 @@ mod election;
 mod error;
 mod events;
 mod examination;
+mod foreign;
 mod guarantees;
 mod guard;
 mod handle;

@@ -13,6 +13,7 @@ use crate::client_name::SharedName;
 use crate::contact::{Pace, asking_at};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::foreign::guarded;
 
 /// A listener that is told of requests.
 pub trait Requests: Send + Sync {
@@ -90,7 +91,7 @@ impl Meter {
         }
         let listener = self.0.requests.load().as_ref().and_then(|requests| requests.upgrade());
         if let Some(listener) = listener {
-            listener.ended(operation, took, failure(&answer));
+            guarded("a listener", || listener.ended(operation, took, failure(&answer)));
         }
         answer
     }

@@ -125,9 +125,12 @@ impl Records {
             records.iter_mut().filter(|(_, record)| record.on_their_way > 0 || record.receiver.is_some());
         let mut may_wait: Vec<_> = may_wait.collect();
         may_wait.sort_unstable_by_key(|(id, _)| **id);
-        may_wait
-            .into_iter()
-            .for_each(|(_, record)| record.receiver.get_or_insert_default().wake.notify_one());
+        let receivers = may_wait.into_iter().map(|(_, record)| record.receiver.get_or_insert_default());
+        let receivers: Vec<_> = receivers.map(|receiver| Arc::clone(receiver)).collect();
+        // Before anything is woken: a waker is its owner's code, which may drop a guard, and that
+        // is given back with a record.
+        drop(records);
+        receivers.iter().for_each(|receiver| receiver.wake.notify_one());
     }
 
     /// Returns how many acquisitions have a record.
@@ -209,6 +212,10 @@ impl fmt::Debug for Records {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::{Context, Wake};
+
     use futures_util::FutureExt;
 
     use super::*;
@@ -299,6 +306,24 @@ mod tests {
         for receiver in receivers {
             assert!(receiver.notified().now_or_never().expect("it was woken").is_none());
         }
+    }
+
+    /// A waker may drop a guard, whose release ends a record.
+    #[test]
+    fn nothing_is_locked_while_the_waiters_are_woken() {
+        struct Looks(Arc<Records>, AtomicBool);
+        impl Wake for Looks {
+            fn wake(self: Arc<Self>) {
+                self.1.store(self.0.0.try_lock().is_some(), Ordering::SeqCst);
+            }
+        }
+        let records = Arc::new(Records::default());
+        let looks = Arc::new(Looks(Arc::clone(&records), AtomicBool::new(false)));
+        let receiver = records.receiver(id());
+        let mut waits = pin!(receiver.notified());
+        assert!(waits.as_mut().poll(&mut Context::from_waker(&Arc::clone(&looks).into())).is_pending());
+        records.wake_all();
+        assert!(looks.1.load(Ordering::SeqCst));
     }
 
     #[test]

@@ -29,6 +29,7 @@ use tokio::sync::oneshot;
 
 use super::BoxFuture;
 use super::timer::Timer;
+use crate::foreign::tell;
 use known::Known;
 use own_thread::OwnThread;
 use task::{Carried, Kind};
@@ -122,7 +123,8 @@ impl Runtimes {
 
     fn spawn_in(self: &Arc<Self>, runtime: Option<Arc<Known>>, kind: Kind, future: BoxFuture) {
         let Some(runtime) = runtime else {
-            tracing::error!(
+            tell!(
+                error,
                 "no thread can be started for the background work of a client; some of it is dropped"
             );
             return;
@@ -259,11 +261,13 @@ impl Runtimes {
         }
         match known.handle.runtime_flavor() {
             // One that no thread drives now: a program may use it from time to time.
-            RuntimeFlavor::CurrentThread => tracing::debug!(
+            RuntimeFlavor::CurrentThread => tell!(
+                debug,
                 ?patience,
                 "a runtime that is not driven has run nothing; the client goes on elsewhere"
             ),
-            _ => tracing::warn!(
+            _ => tell!(
+                warn,
                 ?patience,
                 "a runtime has run nothing; the client goes on on a thread of its own. Does work block the runtime's threads? Such work \
                  belongs into `spawn_blocking`"

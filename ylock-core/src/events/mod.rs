@@ -9,7 +9,7 @@ mod stream;
 mod view;
 
 pub use event::{Acquisition, ClientEvent, End, Outcome, Renewed};
-pub(crate) use observers::{Observer, Observers, guarded};
+pub(crate) use observers::{Observer, Observers};
 pub(crate) use stream::EventBus;
 pub use stream::{Event, Events};
 pub(crate) use view::Viewed;

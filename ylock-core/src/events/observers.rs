@@ -1,13 +1,13 @@
 //! The observers, which hear what a client does by itself.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
 
 use super::{ClientEvent, ClientView};
+use crate::foreign::guarded;
 
 /// An observer hears what a client does by itself. It passes the events on to a layer or a stream, and does not keep that alive.
 pub(crate) trait Observer: Send + Sync {
@@ -43,7 +43,7 @@ impl Observers {
             alive.chain([Arc::clone(observer)]).collect::<Vec<_>>()
         });
         self.any.store(true, Ordering::Release);
-        guarded(|| observer.attached(client));
+        guarded("a layer", || observer.attached(client));
     }
 
     pub(crate) fn any(&self) -> bool {
@@ -52,7 +52,7 @@ impl Observers {
 
     pub(crate) fn tell(&self, client: &ClientView, event: &ClientEvent) {
         for observer in self.all.load().iter().rev() {
-            guarded(|| observer.client_event(client, event));
+            guarded("a layer", || observer.client_event(client, event));
         }
     }
 }
@@ -61,13 +61,4 @@ impl fmt::Debug for Observers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Observers").field("all", &self.all.load().len()).finish()
     }
-}
-
-/// Calls a layer or another observer, and catches its panic: a panic in the middle of a release would keep the lock.
-pub(crate) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
-    let answer = catch_unwind(AssertUnwindSafe(call));
-    if answer.is_err() {
-        tracing::error!("a layer panicked; the lock goes on as if the layer had not been asked");
-    }
-    answer.ok()
 }

@@ -1,12 +1,13 @@
 //! The events of a client, as a stream for programs.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::sync::broadcast::{Receiver, Sender};
 
 use super::{Acquisition, ClientEvent, ClientView, Observer, Outcome};
+use crate::foreign::{Shield, shielded_by};
 
 /// One thing that a client did.
 #[derive(Clone, Debug)]
@@ -32,7 +33,11 @@ pub enum Event {
 /// The stream keeps a bounded number of events. It never slows a lock down: if it is read too slowly the oldest are dropped, and
 /// [`Event::Dropped`] says how many.
 #[derive(Debug)]
-pub struct Events(Receiver<Event>);
+pub struct Events {
+    receiver: Receiver<Event>,
+    /// One sender wakes the programs of all streams in a row.
+    shield: Arc<Shield>,
+}
 
 impl Events {
     /// The number of events that are kept for a program that reads slowly.
@@ -43,7 +48,7 @@ impl Events {
     /// # Cancel safety
     /// No event is lost when the future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
-        match self.0.recv().await {
+        match shielded_by(&self.shield, self.receiver.recv()).await {
             Ok(event) => Some(event),
             Err(RecvError::Lagged(count)) => Some(Event::Dropped(count)),
             Err(RecvError::Closed) => None,
@@ -52,7 +57,7 @@ impl Events {
 
     /// Returns the next event if there is one now.
     pub fn try_next(&mut self) -> Option<Event> {
-        match self.0.try_recv() {
+        match self.receiver.try_recv() {
             Ok(event) => Some(event),
             Err(TryRecvError::Lagged(count)) => Some(Event::Dropped(count)),
             Err(TryRecvError::Empty | TryRecvError::Closed) => None,
@@ -70,7 +75,7 @@ impl EventBus {
     }
 
     pub(crate) fn events(&self) -> Events {
-        Events(self.0.subscribe())
+        Events { receiver: self.0.subscribe(), shield: Arc::default() }
     }
 
     /// Returns whether a stream is open: otherwise there is nothing to copy.

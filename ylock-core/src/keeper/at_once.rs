@@ -47,31 +47,6 @@ impl Drop for Outermost {
     }
 }
 
-/// An entry that this thread has to go on with. Dropped by a panic, of a waker or of a subscriber of the log, it leaves that to a driver: the
-/// key would stay as it is for ever.
-pub(super) struct Unfinished<'a> {
-    keeper: &'a Arc<Keeper>,
-    key: &'a Key,
-}
-
-impl<'a> Unfinished<'a> {
-    /// Returns nothing if nothing is left to do.
-    pub(super) fn new(keeper: &'a Arc<Keeper>, key: &'a Key, step: &Step) -> Option<Self> {
-        // Made only where it is wanted: it acts when it is dropped.
-        (!matches!(step, Step::Nothing)).then(|| Self { keeper, key })
-    }
-
-    pub(super) fn is_cared_for(unfinished: Option<Self>) {
-        std::mem::forget(unfinished);
-    }
-}
-
-impl Drop for Unfinished<'_> {
-    fn drop(&mut self) {
-        drop(self.keeper.leave_to_driver(self.key, Origin::default()));
-    }
-}
-
 impl Keeper {
     /// Carries out `step` and what follows from it, for as long as the engine answers at once. Returns the driver that goes on from there, if
     /// that is for the caller to poll.
@@ -137,9 +112,7 @@ impl Keeper {
             change(entry, context, effects);
             entry.step()
         })?;
-        let unfinished = Unfinished::new(self, key, &step);
         drop(effects.happen_untold(self, key, told));
-        Unfinished::is_cared_for(unfinished);
         Some(step)
     }
 }

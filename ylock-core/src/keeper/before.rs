@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Keeper, caught};
 use crate::engine::{Holder, Inspection};
+use crate::foreign::shielded;
 use crate::key::Key;
 
 /// The number of waiters of a client that may ask the store at once which holders and waiters are before them: where thousands give up
@@ -41,7 +42,7 @@ impl Keeper {
             self.environment.sleep(wait - (wait / PART).min(LONGEST)).await;
             // The engine's own view, without the waiters of this process: thousands of them may look one after the other.
             if let Ok(_permit) = self.looks.try_acquire()
-                && let Ok(seen) = caught(self.engine.inspect(key)).await
+                && let Ok(seen) = caught(shielded(self.engine.inspect(key))).await
                 && let Some(seen) = self.before(key, number, seen)
             {
                 drop(before.set(seen));

@@ -4,12 +4,16 @@
 //! needs the driver (another caller that arrives, a wait that ends, a client that is closed) makes a task of it. And so does [`Watch`], after
 //! a few milliseconds: what takes longer than a trip to the store is no caller's. A caller that does not poll might otherwise keep what
 //! others need: a place on a connection, its turn at a lock.
+//!
+//! The store's answer wakes the caller by way of the slot, whose waker calls that of the caller
+//! behind a [`Shield`]: the task that brings the answer is that of a connection, which other keys
+//! use too.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -17,10 +21,16 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::coop::unconstrained;
 
 use crate::environment::{BackgroundTask, BoxFuture, Environment, RuntimeId};
+use crate::foreign::Shield;
 
 /// The slot of one driver, which the entry and the caller share.
 #[derive(Default)]
-pub(super) struct DriverSlot(Mutex<Driver>);
+pub(super) struct DriverSlot {
+    driver: Mutex<Driver>,
+    /// Before the waker of the caller. It waits for nothing but the driver, so it must be woken
+    /// when that goes.
+    caller: Shield,
+}
 
 #[derive(Default)]
 enum Driver {
@@ -35,59 +45,61 @@ enum Driver {
 
 struct Lying {
     driver: BoxFuture,
-    polled: Option<Polled>,
-}
-
-/// How the caller has polled a driver last.
-struct Polled {
-    /// The runtime: in another one, what the driver waits for may never come.
-    runtime: RuntimeId,
-    /// The caller's. It waits for nothing but the driver, so it must be woken when that goes.
-    waker: Waker,
+    /// The runtime in which the caller has polled it last: in another one, what the driver waits
+    /// for may never come.
+    polled: Option<RuntimeId>,
 }
 
 impl DriverSlot {
     /// Makes a task of the driver.
     pub(super) fn spawn(&self, environment: &dyn Environment) {
-        let before = std::mem::replace(&mut *self.0.lock(), Driver::Wanted);
+        let before = std::mem::replace(&mut *self.driver.lock(), Driver::Wanted);
         if let Driver::Lies(lying) = before {
-            lying.spawn(environment);
+            self.make_task(lying, environment);
         }
     }
 
     /// Puts the driver back. If it is wanted as a task, it becomes one.
     fn put(&self, lying: Lying, environment: &dyn Environment) {
-        let mut slot = self.0.lock();
-        if !matches!(*slot, Driver::Wanted) {
-            *slot = Driver::Lies(lying);
+        let mut driver = self.driver.lock();
+        if !matches!(*driver, Driver::Wanted) {
+            *driver = Driver::Lies(lying);
             return;
         }
-        drop(slot);
-        lying.spawn(environment);
+        drop(driver);
+        self.make_task(lying, environment);
     }
 
     fn take(&self) -> Option<Lying> {
-        let mut slot = self.0.lock();
-        match std::mem::take(&mut *slot) {
+        let mut driver = self.driver.lock();
+        match std::mem::take(&mut *driver) {
             Driver::Lies(lying) => Some(lying),
             other => {
-                *slot = other;
+                *driver = other;
                 None
+            }
+        }
+    }
+
+    fn make_task(&self, Lying { driver, polled }: Lying, environment: &dyn Environment) {
+        match polled {
+            None => environment.spawn(driver),
+            Some(runtime) => {
+                // Dropped where it cannot go on, which starts another one.
+                environment.spawn_begun(driver, runtime);
+                self.caller.wake_caller();
             }
         }
     }
 }
 
-impl Lying {
-    fn spawn(self, environment: &dyn Environment) {
-        match self.polled {
-            None => environment.spawn(self.driver),
-            Some(polled) => {
-                // Dropped where it cannot go on, which starts another one.
-                environment.spawn_begun(self.driver, polled.runtime);
-                polled.waker.wake();
-            }
-        }
+impl Wake for DriverSlot {
+    fn wake(self: Arc<Self>) {
+        self.caller.wake_caller();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.caller.wake_caller();
     }
 }
 
@@ -115,7 +127,7 @@ impl CallerDrives {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(Lying { mut driver, polled }) = self.slot.take() else { return Poll::Ready(()) };
         let runtime = RuntimeId::current();
-        let may_go_on = polled.as_ref().is_none_or(|polled| polled.runtime == runtime);
+        let may_go_on = polled.is_none_or(|polled| polled == runtime);
         // Where no runtime lives there are no timers and no connections.
         if !may_go_on || !self.environment.runs_here() {
             match polled {
@@ -127,14 +139,12 @@ impl CallerDrives {
         }
         // With a budget of its own: the caller may have used up that of its task. What is not ready would then be taken for what only the
         // store can bring.
-        if pin!(unconstrained(driver.as_mut())).poll(context).is_ready() {
+        self.slot.caller.stands_before(context.waker());
+        let waker = Waker::from(Arc::clone(&self.slot));
+        if pin!(unconstrained(driver.as_mut())).poll(&mut Context::from_waker(&waker)).is_ready() {
             return Poll::Ready(());
         }
-        let waker = match polled {
-            Some(polled) if polled.waker.will_wake(context.waker()) => polled.waker,
-            _ => context.waker().clone(),
-        };
-        self.slot.put(Lying { driver, polled: Some(Polled { runtime, waker }) }, &*self.environment);
+        self.slot.put(Lying { driver, polled: Some(runtime) }, &*self.environment);
         Poll::Pending
     }
 }

@@ -15,6 +15,7 @@ use crate::engine::{AcquisitionId, Release, Request};
 use crate::environment::Moment;
 use crate::environment::shift::{Ending, Shift};
 use crate::error::{Error, ErrorKind, Result};
+use crate::foreign::tell;
 use crate::key::Key;
 use crate::unlocked::Unlocked;
 
@@ -229,7 +230,7 @@ impl Driver {
 
     fn release_failed(&self, id: AcquisitionId, began: Moment, error: Error) {
         let error = self.keeper.about(&self.key, error);
-        tracing::debug!(error = format!("{error:#}"), "a release failed");
+        tell!(debug, error = format!("{error:#}"), "a release failed");
         let is_closed = self.keeper.closed.load(Ordering::SeqCst);
         self.keeper.change(&self.key, |entry, context, effects| {
             let Some(releasing) = entry.releasing(id) else { return };

@@ -1,5 +1,8 @@
 //! The effects of a decision, which happen after the lock of the shard is released: waking a waiter may run its drop,
 //! and that locks the shard again. So may a subscriber of the log.
+//!
+//! Each effect happens whatever becomes of the others: a waker that panics costs the caller that it
+//! belongs to, and no other one.
 
 use std::sync::Arc;
 
@@ -7,7 +10,7 @@ use smallvec::SmallVec;
 use tokio::sync::{Notify, oneshot};
 
 use super::Keeper;
-use super::at_once::{Origin, Outermost, Unfinished};
+use super::at_once::{Origin, Outermost};
 use super::caller_drives::{CallerDrives, DriverSlot};
 use super::entry::{Contender, Entry, Running, Step};
 use super::hold::{Acquired, Admission, Hold};
@@ -17,6 +20,7 @@ use super::validity::Validity;
 use super::waiter::Waiter;
 use crate::error::{Error, Result};
 use crate::events::ClientEvent;
+use crate::foreign::woken;
 use crate::key::Key;
 use crate::mode::Mode;
 use crate::unlocked::Unlocked;
@@ -141,27 +145,25 @@ impl Effects {
         told: &mut Told,
     ) -> Option<CallerDrives> {
         let outermost = Outermost::begin();
-        let unfinished = self.step.as_ref().and_then(|step| Unfinished::new(keeper, key, step));
         if let Some(turn) = self.renew {
             keeper.schedule.push(key, turn, keeper.len());
         }
         if let Some(contender) = self.cancelled {
-            contender.cancel.notify_one();
+            woken(|| contender.cancel.notify_one());
         }
         if let Some(hurried) = self.hurried {
-            hurried.notify_one();
+            woken(|| hurried.notify_one());
         }
         for validity in self.lost {
             validity.ring();
         }
         for answer in self.answers {
-            answer.send(keeper);
+            woken(|| answer.send(keeper));
         }
         if let Some(slot) = self.spawned {
             slot.spawn(&*keeper.environment);
         }
         told.append(self.told);
-        Unfinished::is_cared_for(unfinished);
         match (self.step, self.drive) {
             (Some(step), _) => keeper.go_on_at_once(key, step, self.origin, told, outermost.as_ref()),
             (None, Some(running)) => keeper.drive(key, running),

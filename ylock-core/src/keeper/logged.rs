@@ -9,6 +9,7 @@ use super::hold::Hold;
 use super::holder::Holder;
 use crate::engine::LossReason;
 use crate::error::Error;
+use crate::foreign::tell;
 use crate::key::Key;
 use crate::token::Token;
 
@@ -41,17 +42,18 @@ impl Logged {
 
     pub(super) fn write(self, keeper: &Keeper, key: &Key) {
         match self {
-            Self::Lost { owners, tokens, reason, failure } => tracing::warn!(
-                client = %keeper.name, engine = keeper.engine.name(), ?key, owners, tokens, reason = reason.as_str(),
+            Self::Lost { owners, tokens, reason, failure } => tell!(
+                warn, client = %keeper.name, engine = keeper.engine.name(), ?key, owners, tokens, reason = reason.as_str(),
                 error = failure.map(|error| format!("{error:#}")), "a lock was lost"
             ),
-            Self::GivenUp { hold, error } => tracing::warn!(
-                client = %keeper.name, engine = keeper.engine.name(), ?key,
+            Self::GivenUp { hold, error } => tell!(
+                warn, client = %keeper.name, engine = keeper.engine.name(), ?key,
                 owner = hold.as_ref().map(|hold| field::display(hold.owner)),
                 token = hold.and_then(|hold| hold.token).map(Token::get),
                 error = format!("{error:#}"), "a release was given up"
             ),
-            Self::RenewalFailed(error) => tracing::debug!(
+            Self::RenewalFailed(error) => tell!(
+                debug,
                 ?key,
                 error = format!("{error:#}"),
                 "a renewal failed; it is tried again until the lease ends"

@@ -13,6 +13,26 @@
 //! - [`throttle`]: how many releases are on their way at once.
 //! - [`renewal`]: when which grant is renewed.
 //! - [`effects`]: what is done after a decision, outside the lock of the shard.
+//!
+//! # Foreign code
+//! The core calls code of others, which may panic: subscribers of the log, layers, and the wakers
+//! of callers. It does so while nothing is locked, and by way of [`foreign`](crate::foreign) only.
+//! A panic is not handed on to the caller in whose thread it comes.
+//!
+//! | place | what is called | a panic there costs |
+//! |---|---|---|
+//! | [`effects`]: answers | the waker of each caller | this wake-up; the answer is there |
+//! | [`logged`], [`driver`], [`self_wait`], `close` | the log | this line |
+//! | the drop of a client, the end of `run` | the log | this line |
+//! | [`effects`], the meter, `Layers` | a layer | this call; what `acquiring` is asked fails |
+//! | [`validity`]: a loss; the end of `close` | the wakers of all that wait | this wake-up |
+//! | [`caller_drives`]: the store answers | the caller's waker | this wake-up |
+//! | [`view`]: `inspect`, `revoke` and others | the caller's waker | this wake-up |
+//! | the stream of events | the wakers of all readers | this wake-up |
+//! | the store goes away, or is back | the log | this line, and no request |
+//! | `TracingLayer` | the log | this warning or span |
+//! | [`renewal`] and other background tasks | what else is called | a pause, then it begins afresh |
+//! | a batch of renewals | the engine | its answers; they are asked for again |
 
 mod acquire;
 mod admission;
@@ -49,13 +69,15 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, OnceCell, Semaphore, oneshot};
+use tokio::sync::{OnceCell, Semaphore, oneshot};
 
+use crate::bell::Bell;
 use crate::client_name::SharedName;
 use crate::engine::{Engine, LossReason};
 use crate::environment::{BackgroundTask, Environment, shift};
 use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientView, EventBus, Observers};
+use crate::foreign::{shielded, tell};
 use crate::key::{BuildKeyHasher, Key};
 use crate::mode::Mode;
 use crate::retry_deadline::RetryDeadline;
@@ -101,7 +123,7 @@ pub(crate) struct Keeper {
     closed: AtomicBool,
     /// Set when the engine has been closed: a `close` that was dropped before leaves that to the next one.
     engine_closed: OnceCell<()>,
-    drained: Notify,
+    drained: Bell,
     next_number: AtomicU64,
     observers: Observers,
     /// The client as its layers see it.
@@ -142,7 +164,7 @@ impl Keeper {
             caller_drives: Arc::default(),
             closed: AtomicBool::new(false),
             engine_closed: OnceCell::new(),
-            drained: Notify::new(),
+            drained: Bell::default(),
             next_number: AtomicU64::new(0),
         });
         if let Some(early) = early {
@@ -223,14 +245,14 @@ impl Keeper {
     }
 
     async fn close_engine(&self) {
-        if let Err(error) = self.engine.close().await {
-            tracing::warn!(error = format!("{error:#}"), "the engine was not closed cleanly");
+        if let Err(error) = shielded(self.engine.close()).await {
+            tell!(warn, error = format!("{error:#}"), "the engine was not closed cleanly");
         }
     }
 
     async fn wait_until_drained(&self) {
         loop {
-            let drained = self.drained.notified();
+            let drained = self.drained.listen();
             if self.len() == 0 {
                 return;
             }
@@ -315,7 +337,7 @@ impl Keeper {
     fn forgot_one(&self) {
         let left = self.entries.fetch_sub(1, Ordering::SeqCst) - 1;
         if left == 0 {
-            self.drained.notify_waiters();
+            self.drained.ring();
         }
     }
 
@@ -327,7 +349,8 @@ impl Keeper {
         let count = |shard: &Shard| shard.lock().values().filter(|entry| releasing(entry)).count();
         let count: usize = self.shards.iter().map(count).sum();
         if count > 0 {
-            tracing::warn!(
+            tell!(
+                warn,
                 client = %self.name,
                 engine = self.engine.name(),
                 address,

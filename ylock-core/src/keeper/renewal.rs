@@ -17,7 +17,7 @@ use crate::contact::away;
 use crate::early_renewals::Renews;
 use crate::engine::{AcquisitionId, Grant, Holding, LossReason, Renewal};
 use crate::environment::Moment;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::events::{ClientEvent, Renewed};
 use crate::key::Key;
 
@@ -141,7 +141,8 @@ pub(super) async fn run(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
             keeper.tell(&ClientEvent::Renewing { grants: holdings.len(), lag: now.since(planned) });
         }
         for batch in holdings.chunks(BATCH) {
-            let batch = Batch { keeper: Arc::clone(&keeper), holdings: batch.to_vec(), begun: false };
+            let batch =
+                Batch { keeper: Arc::clone(&keeper), holdings: batch.to_vec(), answered: 0, begun: false };
             environment.spawn(Box::pin(batch.renew()));
         }
         drop(keeper);
@@ -159,11 +160,13 @@ pub(super) async fn run(keeper: Weak<Keeper>, schedule: Arc<Schedule>) {
     }
 }
 
-/// Grants that are renewed together. If its task is dropped because the runtime ends, they are due again.
+/// Grants that are renewed together. Those without an answer are due again if its task is dropped,
+/// because the runtime ends or in the middle of a panic.
 struct Batch {
     keeper: Arc<Keeper>,
-    /// The holdings without an answer.
     holdings: Vec<Holding>,
+    /// The number of holdings whose answer was handled, or is being handled.
+    answered: usize,
     /// Whether the task was polled. One that was not is dropped only where there is no thread for it, and where that is so it may be so
     /// for long: due at once, it would be dropped at once, again and again.
     begun: bool,
@@ -177,10 +180,14 @@ impl Batch {
         let renew = || async { caught(async { Ok(self.keeper.engine().renew(&self.holdings).await) }).await };
         // The connection may be in a runtime that the program does not drive, or blocks.
         let answers = environment.past_standing_runtimes(self.patience(), renew).await;
-        let answers = answers.unwrap_or_else(|error| vec![Err(error); self.holdings.len()]);
-        for (holding, answer) in std::mem::take(&mut self.holdings).iter().zip(answers) {
-            self.keeper.change(&holding.grant.key, |entry, context, effects| {
-                entry.renewed(context, &holding.grant, asked, answer, effects);
+        let mut answers = answers.unwrap_or_else(|error| vec![Err(error); self.holdings.len()]).into_iter();
+        while let Some(Holding { grant, .. }) = self.holdings.get(self.answered) {
+            // An engine that answers fewer has not renewed the rest, which would count as being
+            // renewed for ever.
+            let answer = answers.next().unwrap_or_else(|| Err(unanswered()));
+            self.answered += 1;
+            self.keeper.change(&grant.key, |entry, context, effects| {
+                entry.renewed(context, grant, asked, answer, effects);
             });
         }
     }
@@ -192,9 +199,13 @@ impl Batch {
     }
 }
 
+fn unanswered() -> Error {
+    Error::new(ErrorKind::Unexpected, "the engine has not answered this renewal")
+}
+
 impl Drop for Batch {
     fn drop(&mut self) {
-        for holding in &self.holdings {
+        for holding in &self.holdings[self.answered..] {
             self.keeper.change(&holding.grant.key, |entry, context, effects| {
                 entry.renewal_dropped(context, holding.grant.id, self.begun, effects);
             });

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::Keeper;
 use super::entry::Entry;
 use super::holder::Holder;
+use crate::foreign::tell;
 use crate::key::Key;
 use crate::owner::Owner;
 
@@ -74,8 +75,8 @@ struct SelfWait {
 impl SelfWait {
     fn warn(&self, key: &Key) {
         let Self { holder, again, waiter } = self;
-        tracing::warn!(
-            ?key, holder = %holder.0, acquired_at = %holder.1, again_at = again.map(tracing::field::display), waiter = %waiter.0, waits_at = %waiter.1,
+        tell!(
+            warn, ?key, holder = %holder.0, acquired_at = %holder.1, again_at = again.map(tracing::field::display), waiter = %waiter.0, waits_at = %waiter.1,
             "a task waits for a lock that it has acquired itself, under another owner: unless the guard is with another task, or another branch \
              of this one gives it back, it waits until its wait is over, or for ever. Give the guard back first, or acquire both in the scope of \
              one owner"

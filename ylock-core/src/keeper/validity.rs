@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::Notify;
-
+use crate::bell::Bell;
 use crate::engine::{Grant, LossReason, valid_until};
 use crate::environment::{Environment, Moment};
 use crate::key::Key;
@@ -20,7 +19,7 @@ pub(crate) struct Validity {
     environment: Arc<dyn Environment>,
     until: Until,
     lost: OnceLock<LossReason>,
-    lost_signal: Notify,
+    lost_bell: Bell,
 }
 
 impl Validity {
@@ -30,7 +29,7 @@ impl Validity {
             environment,
             until: Until::new(valid_until(grant.sent, grant.lease)),
             lost: OnceLock::new(),
-            lost_signal: Notify::new(),
+            lost_bell: Bell::default(),
         }
     }
 
@@ -65,9 +64,10 @@ impl Validity {
         _ = self.lost.set(reason);
     }
 
-    /// Wakes the callers that wait for the loss. Not while a shard is locked: to wake a caller may be to drop its guard.
+    /// Wakes the callers that wait for the loss, each whatever the wakers of the others do. Not
+    /// while a shard is locked: to wake a caller may be to drop its guard.
     pub(crate) fn ring(&self) {
-        self.lost_signal.notify_waiters();
+        self.lost_bell.ring();
     }
 
     /// Ends the validity because the grant is given back.
@@ -82,7 +82,7 @@ impl Validity {
     /// Waits until the lock is lost, and returns why.
     pub(crate) async fn lost(&self) -> LossReason {
         loop {
-            let signal = self.lost_signal.notified();
+            let signal = self.lost_bell.listen();
             let remaining = self.remaining();
             if let Some(reason) = self.loss() {
                 return reason;

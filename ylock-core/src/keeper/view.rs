@@ -8,6 +8,7 @@ use super::entry::{Entry, Phase};
 use crate::client_name::ClientName;
 use crate::engine::{AcquisitionId, Examination, Holder, Inspection, KeyPage, Waiter};
 use crate::error::Result;
+use crate::foreign::shielded;
 use crate::key::{Key, check_group};
 use crate::mode::Mode;
 use crate::owner::Owner;
@@ -31,12 +32,12 @@ impl Keeper {
 
     /// Returns what the store shows of a key, to every client alike: of the holders of one client that share a grant only the first one.
     pub(crate) async fn inspect_as_others(&self, key: &Key) -> Result<Inspection> {
-        self.engine.inspect(key).await.map_err(|error| self.about(key, error))
+        shielded(self.engine.inspect(key)).await.map_err(|error| self.about(key, error))
     }
 
     /// Returns whether a try to write may get the key; also where the store does not answer, as that try will tell.
     pub(crate) async fn may_be_free(&self, key: &Key) -> bool {
-        self.engine.may_be_free(key).await.unwrap_or(true)
+        shielded(self.engine.may_be_free(key)).await.unwrap_or(true)
     }
 
     /// Returns the same view, with the details that only this process knows.
@@ -48,7 +49,8 @@ impl Keeper {
 
     /// Returns whether the store shows a grant with this token as held; see [`Ylock::verify`](crate::Ylock::verify).
     pub(crate) async fn verify(&self, key: &Key, token: Token) -> Result<bool> {
-        let holders = self.engine.exact_holders(key).await.map_err(|error| self.about(key, error))?;
+        let holders =
+            shielded(self.engine.exact_holders(key)).await.map_err(|error| self.about(key, error))?;
         // The store knows a grant by its own number: how often it was handed on inside its process, only that process knows.
         let is_of_grant =
             |holder: &&Holder| holder.token.is_some_and(|shown| shown.of_store() == token.of_store());
@@ -70,13 +72,13 @@ impl Keeper {
         if let Some(group) = group {
             check_group(group)?;
         }
-        let page = self.engine.keys(group, after).await;
+        let page = shielded(self.engine.keys(group, after)).await;
         page.map_err(|error| error.with_engine(self.engine.name()))
     }
 
     /// Returns what the servers tell of themselves.
     pub(crate) async fn examine(&self) -> Result<Examination> {
-        self.engine.examine().await.map_err(|error| error.with_engine(self.engine.name()))
+        shielded(self.engine.examine()).await.map_err(|error| error.with_engine(self.engine.name()))
     }
 
     /// Takes a key away from all of its holders; see [`Ylock::revoke`](crate::Ylock::revoke).
@@ -90,7 +92,7 @@ impl Keeper {
 
     /// Takes a key away from one holder. Returns whether it held the key.
     pub(crate) async fn revoke_one(self: &Arc<Self>, key: &Key, id: AcquisitionId) -> Result<bool> {
-        let revoked = self.engine.revoke(key, id).await.map_err(|error| self.about(key, error))?;
+        let revoked = shielded(self.engine.revoke(key, id)).await.map_err(|error| self.about(key, error))?;
         self.look_at_own_grant(key);
         Ok(revoked)
     }
@@ -106,8 +108,8 @@ impl Keeper {
 
     async fn revoke_all(&self, key: &Key) -> Result<usize> {
         let mut count = 0;
-        for holder in self.engine.inspect(key).await?.holders {
-            count += usize::from(self.engine.revoke(key, holder.id).await?);
+        for holder in shielded(self.engine.inspect(key)).await?.holders {
+            count += usize::from(shielded(self.engine.revoke(key, holder.id)).await?);
         }
         Ok(count)
     }

@@ -85,8 +85,9 @@ pub(crate) use stack::Layers;
 /// caller made it happen; and never while anything is locked: be quick, and hand slow work to a task of your own.
 ///
 /// # Panics in a layer
-/// They are caught, reported in the log, and change nothing about the lock; only if `acquiring` panics the acquisition fails, because
-/// a layer that guards something has not agreed.
+/// They are caught, reported in the log, and change nothing about the lock; only if `acquiring`
+/// panics the acquisition fails, because a layer that guards something has not agreed. A subscriber
+/// of the log that panics changes nothing either, and is not reported there.
 pub trait Layer: fmt::Debug + Send + Sync + 'static {
     /// Called when the layer is added to a client. It may be added to several.
     fn attached(&self, client: &ClientView) {

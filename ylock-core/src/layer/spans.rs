@@ -10,6 +10,7 @@ use tracing::{Span, field};
 use super::{Acquisition, ClientView, End, Layer, Outcome};
 use crate::environment::{BackgroundTask, Environment, Moment};
 use crate::error::Result;
+use crate::foreign::{tell, told};
 use crate::key::Key;
 use crate::owner::Owner;
 
@@ -72,13 +73,24 @@ struct Shared {
 #[derive(Debug)]
 struct Stay {
     /// Shared, because cloning a span calls the subscriber, which may do anything: also use a lock whose stay is in this shard.
-    span: Arc<Span>,
+    span: Arc<Kept>,
     /// Named in warnings: no subscriber may want the span.
     key: Key,
     owner: Owner,
     since: Moment,
     holds: bool,
     warned: bool,
+}
+
+/// A span whose end is told to the subscriber in a call of its own: it may come in the middle of a
+/// panic, and a second one would end the process.
+#[derive(Debug)]
+struct Kept(Span);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        told(|| drop(std::mem::replace(&mut self.0, Span::none())));
+    }
 }
 
 impl TracingLayer {
@@ -125,19 +137,19 @@ impl Layer for TracingLayer {
 
     fn acquiring(&self, acquisition: &Acquisition) -> Result<()> {
         self.0.ensure_running();
-        let span = span!("ylock.acquire", acquisition, "ylock.outcome", "error.type");
+        let span = Kept(span!("ylock.acquire", acquisition, "ylock.outcome", "error.type"));
         self.0.begin(acquisition, span, false);
         Ok(())
     }
 
     fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, _waited: Duration) {
         let Some(waited) = self.0.end(acquisition.number) else { return };
-        waited.span.record("ylock.outcome", word(outcome));
+        waited.span.0.record("ylock.outcome", word(outcome));
         match outcome {
-            Outcome::Failed(error) => drop(waited.span.record("error.type", error.kind().as_str())),
+            Outcome::Failed(error) => drop(waited.span.0.record("error.type", error.kind().as_str())),
             Outcome::Granted { .. } | Outcome::Reentered => {
-                let span = span!("ylock.hold", acquisition, "ylock.end", "ylock.reason");
-                span.follows_from(&*waited.span);
+                let span = Kept(span!("ylock.hold", acquisition, "ylock.end", "ylock.reason"));
+                span.0.follows_from(&waited.span.0);
                 self.0.begin(acquisition, span, true);
             }
             Outcome::Cancelled | Outcome::NotFree => {}
@@ -147,9 +159,9 @@ impl Layer for TracingLayer {
     fn ended(&self, acquisition: &Acquisition, end: End, _held: Duration) {
         let Some(held) = self.0.end(acquisition.number) else { return };
         match end {
-            End::Released => held.span.record("ylock.end", "released"),
+            End::Released => held.span.0.record("ylock.end", "released"),
             End::Lost(reason) => {
-                held.span.record("ylock.end", "lost").record("ylock.reason", reason.as_str())
+                held.span.0.record("ylock.end", "lost").record("ylock.reason", reason.as_str())
             }
         };
     }
@@ -170,7 +182,7 @@ impl Shared {
         self.shards[(number % SHARDS) as usize].lock()
     }
 
-    fn begin(&self, acquisition: &Acquisition, span: Span, holds: bool) {
+    fn begin(&self, acquisition: &Acquisition, span: Kept, holds: bool) {
         let Acquisition { number, ref key, owner, .. } = *acquisition;
         let since = self.environment.get().map_or(Moment::ZERO, |environment| environment.now());
         let (span, key) = (Arc::new(span), key.clone());
@@ -206,16 +218,17 @@ impl Shared {
                     slow.push((Arc::clone(&stay.span), stay.key.clone(), stay.owner, stay.holds, lasts));
                 }
             }
-            // A subscriber may do anything, also use a lock.
+            // A subscriber may do anything, also use a lock, or panic.
             for (span, key, owner, holds, lasts) in slow {
-                let _inside = span.enter();
                 let seconds = lasts.as_secs_f64();
                 let what = if holds {
                     "a lock has been held for a long time"
                 } else {
                     "a caller has waited for a lock for a long time"
                 };
-                tracing::warn!(?key, %owner, seconds, "{what}");
+                // The panic of a warning ends inside the span: to leave a span is to call the
+                // subscriber, too.
+                told(|| span.0.in_scope(|| tell!(warn, ?key, %owner, seconds, "{what}")));
             }
         }
     }

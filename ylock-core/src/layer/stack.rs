@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{Acquisition, End, Layer, Outcome};
 use crate::error::{Error, ErrorKind, Result};
-use crate::events::guarded;
+use crate::foreign::guarded;
 
 /// The layers over some locks, outermost first.
 #[derive(Clone, Debug, Default)]
@@ -32,13 +32,13 @@ impl Layers {
 
     pub(crate) fn acquiring(&self, acquisition: &Acquisition) -> Result<()> {
         for (index, layer) in self.all().iter().enumerate() {
-            let answer =
-                guarded(|| layer.acquiring(acquisition)).unwrap_or_else(|| Err(panicked(acquisition)));
+            let answer = guarded("a layer", || layer.acquiring(acquisition))
+                .unwrap_or_else(|| Err(panicked(acquisition)));
             if let Err(error) = answer {
                 // The layers outside the one that refused have been told of a beginning and are owed an end.
                 let outcome = Outcome::Failed(error.clone());
                 for layer in self.all()[..index].iter().rev() {
-                    guarded(|| layer.acquired(acquisition, &outcome, Duration::ZERO));
+                    guarded("a layer", || layer.acquired(acquisition, &outcome, Duration::ZERO));
                 }
                 return Err(error);
             }
@@ -48,13 +48,13 @@ impl Layers {
 
     pub(crate) fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, waited: Duration) {
         for layer in self.all().iter().rev() {
-            guarded(|| layer.acquired(acquisition, outcome, waited));
+            guarded("a layer", || layer.acquired(acquisition, outcome, waited));
         }
     }
 
     pub(crate) fn ended(&self, acquisition: &Acquisition, end: End, held: Duration) {
         for layer in self.all().iter().rev() {
-            guarded(|| layer.ended(acquisition, end, held));
+            guarded("a layer", || layer.ended(acquisition, end, held));
         }
     }
 

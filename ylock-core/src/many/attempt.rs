@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
 
 use super::acquire::acquire_or_time_out;
 use super::growing::Growing;
@@ -12,6 +11,7 @@ use super::guards::Guards;
 use super::leases::{Leases, lost_one};
 use super::wanted::{MAX_MEMBERS, Member};
 use crate::acquire::{acquire_behind, acquire_or_time_out_at, owner_of};
+use crate::bell::Bell;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
 use crate::keeper::Site;
@@ -31,7 +31,7 @@ pub(super) struct Attempt {
     turn: tokio::sync::Mutex<()>,
     pub(super) state: Mutex<State>,
     /// Rung when there is one more lock to look after.
-    grown: Notify,
+    grown: Bell,
 }
 
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl Running {
             terms: terms.clone(),
             turn: tokio::sync::Mutex::default(),
             state: Mutex::new(state),
-            grown: Notify::new(),
+            grown: Bell::default(),
         })))
     }
 
@@ -144,14 +144,14 @@ impl Attempt {
         }
         state.held.insert(key, guard);
         drop(state);
-        self.grown.notify_waiters();
+        self.grown.ring();
         Ok(lease)
     }
 
     /// Waits until one of the locks is lost, also one that is still to come, and returns the error.
     async fn lost(&self) -> Error {
         loop {
-            let grown = self.grown.notified();
+            let grown = self.grown.listen();
             let leases = Leases::new(self.state.lock().held.values().map(Guard::lease));
             tokio::select! {
                 biased;

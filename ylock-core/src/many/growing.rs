@@ -12,6 +12,7 @@ use super::attempt::{Attempt, Learnt, Running};
 use super::guards::{Guards, give_back};
 use crate::acquire::{owner_of, with_owner};
 use crate::error::{Error, Result};
+use crate::foreign::tell;
 use crate::keeper::Site;
 use crate::lease::Lease;
 use crate::mode::Mode;
@@ -66,8 +67,8 @@ async fn finish<T, E: From<Error>>(
 }
 
 fn warn(terms: &Terms, attempts: usize, learnt: &Learnt) {
-    tracing::warn!(
-        engine = terms.handle.keeper.engine().name(), owner = %owner_of(terms), attempts, keys = learnt.len(),
+    tell!(
+        warn, engine = terms.handle.keeper.engine().name(), owner = %owner_of(terms), attempts, keys = learnt.len(),
         "a set that grows begins anew once more: whenever its closure ran, it asked for one more lock that was not free. It ends when the closure \
          asks for locks that it has asked for before"
     );

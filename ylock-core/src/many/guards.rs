@@ -7,6 +7,7 @@ use futures_util::future::join_all;
 
 use super::leases::Leases;
 use crate::error::Result;
+use crate::foreign::tell;
 use crate::guard::Guard;
 use crate::terms::Terms;
 use crate::token::Token;
@@ -129,12 +130,12 @@ pub(super) async fn give_back(terms: &Terms, guards: Guards) {
         let (key, owner, token) = (lease.key(), lease.owner(), lease.token().map(Token::get));
         match answer {
             Ok(Unlocked::Released) => {}
-            Ok(Unlocked::WasLost) => tracing::warn!(
-                engine, ?key, %owner, token,
+            Ok(Unlocked::WasLost) => tell!(
+                warn, engine, ?key, %owner, token,
                 "the lock was lost at the moment at which the work under it ended"
             ),
-            Err(error) => tracing::warn!(
-                engine, ?key, %owner, token, error = format!("{error:#}"),
+            Err(error) => tell!(
+                warn, engine, ?key, %owner, token, error = format!("{error:#}"),
                 "the work is done, but the release of its lock was not confirmed"
             ),
         }

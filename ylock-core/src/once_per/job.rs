@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::acquire::{acquire_or_time_out_at, give_back};
 use crate::engine::Holder;
 use crate::error::{Error, ErrorKind, Result};
+use crate::foreign::tell;
 use crate::guard::Guard;
 use crate::keeper::{Keeper, Site};
 use crate::key::Key;
@@ -157,8 +158,8 @@ impl<'a> Job<'a> {
     pub(super) async fn end(&self, guard: &Guard, run: Run) {
         let stored = self.store(&run.done(), guard).await;
         if let Err(error) = stored {
-            tracing::warn!(
-                engine = self.keeper().engine().name(), key = ?self.key, error = format!("{error:#}"),
+            tell!(
+                warn, engine = self.keeper().engine().name(), key = ?self.key, error = format!("{error:#}"),
                 "the work is done, but the store has not confirmed that it knows: it counts as begun, and with `until_done` it may be repeated"
             );
         }

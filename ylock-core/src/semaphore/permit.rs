@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::engine::LossReason;
 use crate::error::{Error, Result};
+use crate::foreign::tell;
 use crate::guard::Guard;
 use crate::key::Key;
 use crate::lease::{Lease, lost};
@@ -67,9 +68,10 @@ impl Permit {
         match self.unlock().await {
             Ok(Unlocked::Released) => {}
             Ok(Unlocked::WasLost) => {
-                tracing::warn!(?key, "the permit was lost at the moment at which the work under it ended");
+                tell!(warn, ?key, "the permit was lost at the moment at which the work under it ended");
             }
-            Err(error) => tracing::warn!(
+            Err(error) => tell!(
+                warn,
                 ?key,
                 error = format!("{error:#}"),
                 "the work is done, but the release of its permit was not confirmed"

@@ -7,6 +7,7 @@ mod caller_drives;
 mod counting;
 mod events;
 mod failures;
+mod foreign;
 mod hand_over;
 mod joining;
 mod lapse;

@@ -8,14 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::timeout;
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
+use tracing::Level;
 use ylock_core::engine::{AcquisitionId, AtOnce, Engine, Grant, Release, Request};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, MemoryEngine, MemoryStore, Result, Ylock};
 use ylock_testkit::{Wrapped, Wrapper};
 
-use crate::support::Warped;
+use crate::support::{PanickingLog, Warped};
 
 /// The machine sleeps for longer than a lease, once, while the store answers.
 struct Sleeps {
@@ -67,24 +66,6 @@ impl Wrapper for Sleeps {
     }
 }
 
-struct Panics;
-
-impl Subscriber for Panics {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() == Level::WARN
-    }
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-    fn event(&self, _: &Event<'_>) {
-        std::panic::resume_unwind(Box::new("the log is full"));
-    }
-    fn enter(&self, _: &Id) {}
-    fn exit(&self, _: &Id) {}
-}
-
 async fn the_key_is_not_stuck(at_once: bool) {
     let environment = Warped::new();
     let store = MemoryStore::in_environment(Arc::clone(&environment) as Arc<dyn Environment>);
@@ -92,9 +73,11 @@ async fn the_key_is_not_stuck(at_once: bool) {
     let ylock = Ylock::over(Arc::new(Wrapped(engine)));
     let lock = ylock.lock("group", "name");
     {
-        let _log = tracing::subscriber::set_default(Panics);
+        let _log = PanickingLog::of(Level::WARN);
         let first = lock.clone();
-        drop(timeout(Duration::from_secs(60), tokio::spawn(async move { drop(first.write().await) })).await);
+        let first =
+            timeout(Duration::from_secs(60), tokio::spawn(async move { drop(first.write().await) })).await;
+        first.expect("it is stuck").expect("the log is no concern of the caller");
     }
     let guard = timeout(Duration::from_secs(60), lock.write()).await.expect("the key is stuck").unwrap();
     drop(guard.unlock().await);
