@@ -75,6 +75,11 @@ impl Command {
 /// a terminal only the command itself. A signal that `ylock` ignores, as with nohup, stays ignored. If `ylock` is stopped
 /// for longer than the lease, the lock is lost.
 ///
+/// The first TERM or INT that is passed on is the command's own affair. The second one is KILL for
+/// it, and ends `ylock` within a second, with 128 and the number of the signal. While `ylock` waits
+/// for the lock, or gives it back, a signal leaves it five seconds for that, and a second one none.
+/// If it could not give the lock back it says for how long the lock may stay held.
+///
 /// The command finds the group and the name in YLOCK_GROUP and YLOCK_NAME, and in YLOCK_TOKEN the fencing token, where
 /// the store has one.
 ///

@@ -107,6 +107,13 @@ pub(crate) fn time(time: SystemTime) -> String {
     humantime::format_rfc3339_millis(written).to_string()
 }
 
+/// Returns the time of the day, to the second.
+pub(crate) fn time_of_day(time: SystemTime) -> String {
+    let written = self::time(time);
+    // Of the date and the time the time.
+    format!("{} UTC", written.get(11..19).unwrap_or_default())
+}
+
 /// Prints the holders and waiters of a lock or semaphore.
 pub(crate) fn print(named: &Named, seen: &Seen) -> Result<()> {
     lines(named, seen).iter().try_for_each(|text| line(text))

@@ -6,6 +6,12 @@ use crate::support::{Place, eventually, ignored_signals};
 
 #[test]
 fn signals_are_passed_on_to_the_command() {
+    // A second one that asks it to end would be KILL.
+    are_passed_on("INT");
+    are_passed_on("TERM");
+}
+
+fn are_passed_on(but: &str) {
     let place = Place::new();
     let traps = "for s in HUP INT QUIT TERM USR1 USR2; do trap \"echo $s > got$s\" $s; done";
     let script = format!(
@@ -24,7 +30,7 @@ fn signals_are_passed_on_to_the_command() {
         ("USR2", Signal::USR2),
     ] {
         // A shell makes what it starts in the background ignore some, and what is ignored stays so.
-        if ignored_signals(&status) >> (signal.as_raw() - 1) & 1 == 1 {
+        if name == but || ignored_signals(&status) >> (signal.as_raw() - 1) & 1 == 1 {
             continue;
         }
         running.send(signal);
@@ -47,6 +53,54 @@ fn a_command_that_a_signal_has_ended_gives_the_lock_back() {
     running.send(Signal::TERM);
     assert_eq!(running.ended().code, Some(128 + 15));
     assert_eq!(place.output(&["run", "-n", "users/alice", "--", "true"]).code, Some(0));
+}
+
+/// Has a command that notes each TERM and goes on.
+const GOES_ON: &str = "trap 'echo >> asked' TERM; echo here > held; while [ -d $PLACE ]; do sleep 0.02; done";
+
+#[test]
+fn a_second_signal_ends_a_command_that_goes_on_and_gives_the_lock_back() {
+    for second in [Signal::TERM, Signal::INT] {
+        let place = Place::new();
+        let running = place.start(&["run", "users/alice", "--", "sh", "-c", GOES_ON]);
+        place.wait_for("held");
+        running.send(Signal::TERM);
+        place.wait_for("asked");
+        running.send(second);
+        let ended = running.ended();
+        assert_eq!(ended.code, Some(128 + second.as_raw()), "{ended:?}");
+        assert!(ended.stderr.contains("KILL") && !ended.stderr.contains("may stay"), "{ended:?}");
+        assert_eq!(place.output(&["run", "-n", "users/alice", "--", "true"]).code, Some(0));
+    }
+}
+
+#[test]
+fn other_signals_are_passed_on_as_often_as_they_come() {
+    let place = Place::new();
+    let script = GOES_ON.replace("TERM", "HUP");
+    let running = place.start(&["run", "users/alice", "--", "sh", "-c", &script]);
+    place.wait_for("held");
+    for times in 1..=3 {
+        running.send(Signal::HUP);
+        eventually("it is passed on", || place.read("asked").lines().count() == times);
+    }
+    running.send(Signal::TERM);
+    assert_eq!(running.ended().code, Some(128 + 15));
+}
+
+#[test]
+fn a_second_signal_ends_the_grace_of_a_command_whose_lock_is_lost() {
+    let place = Place::new();
+    let running = place.start(&["run", "--grace", "1day", "users/alice", "--", "sh", "-c", GOES_ON]);
+    place.wait_for("held");
+    assert_eq!(place.output(&["revoke", "--yes", "users/alice"]).code, Some(0));
+    let asked = |times| eventually("it is asked", || place.read("asked").lines().count() == times);
+    asked(1);
+    running.send(Signal::TERM);
+    asked(2);
+    running.send(Signal::TERM);
+    let ended = running.ended();
+    assert!(ended.code == Some(128 + 15) && ended.stderr.contains("KILL"), "{ended:?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::net::TcpStream;
 
 use stores::away::{self, Link};
 use stores::support::Place;
-use stores::{ill, variable, well};
+use stores::{ill, signals, variable, well};
 
 /// Returns the URL of the server.
 fn url() -> String {
@@ -110,4 +110,33 @@ fn a_command_is_stopped_when_the_store_goes_away_and_the_next_one_waits_until_it
     let link = Link::before(&server());
     let url = url_of(&link.address());
     away::a_command_is_stopped_when_the_store_goes_away_and_the_next_one_waits_until_it_is_back(&link, &url);
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_second_signal_ends_the_release() {
+    signals::a_second_signal_ends_the_release(&server());
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_first_signal_bounds_the_release() {
+    signals::a_first_signal_bounds_the_release(&server());
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_second_signal_ends_a_command_that_goes_on_while_the_store_is_away() {
+    signals::a_second_signal_ends_a_command_that_goes_on_while_the_store_is_away(&server());
+}
+
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn signals_end_a_wait_while_the_store_is_away() {
+    signals::signals_end_a_wait_while_the_store_is_away(&server());
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_connection() {
+    signals::a_signal_ends_the_wait_for_a_connection();
 }

@@ -1,7 +1,8 @@
 //! A store that is away, goes away, and comes back.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use super::group;
 use super::support::{Place, eventually};
 use super::terminal::Terminal;
 
-/// Between the command and one server: can be cut.
+/// Between the command and one server: can be cut, or carry nothing.
 pub(crate) struct Link {
     port: u16,
     line: Arc<Mutex<Line>>,
@@ -19,6 +20,8 @@ pub(crate) struct Link {
 #[derive(Default)]
 struct Line {
     is_cut: bool,
+    /// True while what is sent does not arrive.
+    is_silent: Arc<AtomicBool>,
     /// Both sides of each connection.
     connected: Vec<TcpStream>,
 }
@@ -36,8 +39,8 @@ impl Link {
                 if line.is_cut {
                     continue;
                 }
-                carry(&client, &server);
-                carry(&server, &client);
+                carry(&client, &server, &line.is_silent);
+                carry(&server, &client, &line.is_silent);
                 line.connected.extend([client, server]);
             }
         });
@@ -59,15 +62,26 @@ impl Link {
         }
     }
 
+    /// Leaves all connections open, and new ones come about; what is sent from now on is lost.
+    pub(crate) fn silence(&self) {
+        self.line.lock().unwrap().is_silent.store(true, Ordering::SeqCst);
+    }
+
     pub(crate) fn mend(&self) {
         self.line.lock().unwrap().is_cut = false;
     }
 }
 
-fn carry(from: &TcpStream, to: &TcpStream) {
+fn carry(from: &TcpStream, to: &TcpStream, is_silent: &Arc<AtomicBool>) {
     let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+    let is_silent = Arc::clone(is_silent);
     thread::spawn(move || {
-        let _ = io::copy(&mut from, &mut to);
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = from.read(&mut bytes) {
+            if !is_silent.load(Ordering::SeqCst) && to.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+        }
         let _ = to.shutdown(Shutdown::Both);
     });
 }

@@ -8,6 +8,7 @@ pub(crate) mod terminal;
 
 pub(crate) mod away;
 pub(crate) mod ill;
+pub(crate) mod signals;
 pub(crate) mod well;
 
 /// Returns a variable that `cargo xtask test` sets.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use ylock::{Error, ErrorKind, Guard, LossReason, Permit, Token, Unlocked, Ylock};
 
+use super::left::Left;
 use crate::arguments::RunArguments;
 use crate::exit::{Failed, NOT_FREE, Result, UNAVAILABLE};
 use crate::output::say_again;
@@ -24,6 +25,14 @@ impl Held {
         match self {
             Self::Lock(guard) => guard.token(),
             Self::Permit(permit) => permit.token(),
+        }
+    }
+
+    /// Returns what of it stays if this process ends now.
+    pub(super) fn left(&self) -> Left {
+        match self {
+            Self::Lock(_) => Left::Lock,
+            Self::Permit(_) => Left::Permit,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The command that runs under the lock.
 
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -7,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
+use std::rc::Rc;
 use std::time::Duration;
 
 use rustix::process::{
@@ -33,12 +35,17 @@ const STOPPING: Duration = Duration::from_millis(300);
 /// A command that was started.
 pub(super) struct Child {
     process: tokio::process::Child,
+    running: Rc<Running>,
+}
+
+/// A command, as signals reach it.
+pub(super) struct Running {
     pid: Pid,
     /// True if it has a process group of its own: then signals go to all of the group. In the foreground of a terminal it has not, so that it may read
     /// from it, and is sent what is typed there by the terminal.
     has_group: bool,
     /// True if it was waited for. Another process may have its number by now.
-    has_ended: bool,
+    has_ended: Cell<bool>,
 }
 
 impl Child {
@@ -61,31 +68,56 @@ impl Child {
         })?;
         let pid = process.id().and_then(|id| Pid::from_raw(id.cast_signed()));
         let pid = pid.ok_or_else(|| Failed::new(NOT_EXECUTABLE, "the command has no process"))?;
-        Ok(Self { process, pid, has_group, has_ended: false })
+        Ok(Self { process, running: Rc::new(Running { pid, has_group, has_ended: Cell::new(false) }) })
     }
 
-    /// Waits until it has ended, and passes signals on to it meanwhile. Returns the exit code for it.
-    pub(super) async fn ended(&mut self, signals: &mut Signals) -> Result<u8> {
-        loop {
-            let signal = tokio::select! {
-                // No signal is sent to a process that has ended: another one may have its number by now.
-                biased;
-                status = self.process.wait() => {
-                    self.has_ended = true;
-                    return Ok(code(status?));
-                }
-                signal = signals.next() => signal,
-            };
-            match signal {
-                Signal::TSTP => self.stop_both().await,
-                signal if self.has_group || !Signals::comes_from_terminal(signal) => self.pass_on(signal),
-                _ => {}
+    /// Returns the command as signals reach it.
+    pub(super) fn running(&self) -> &Rc<Running> {
+        &self.running
+    }
+
+    /// Waits until it has ended. Returns the exit code for it.
+    pub(super) async fn ended(&mut self) -> Result<u8> {
+        let status = self.process.wait().await;
+        self.running.has_ended.set(true);
+        Ok(code(status?))
+    }
+
+    /// Ends it, and with it the other processes of its group: by TERM, and after `grace` by KILL.
+    /// Returns when they have ended.
+    pub(super) async fn stop(&mut self, grace: Duration) -> Result<()> {
+        let running = Rc::clone(&self.running);
+        let ended = async {
+            if !running.has_ended.get() {
+                running.pass_on(Signal::TERM);
+                self.ended().await?;
             }
+            while running.has_others() {
+                sleep(LOOK).await;
+            }
+            Ok(())
+        };
+        if let Ok(ended) = timeout(grace, ended).await {
+            return ended;
         }
+        running.send(Signal::KILL);
+        say(&format!(
+            "the command has not ended within {}: it was sent KILL",
+            humantime::format_duration(grace)
+        ));
+        self.ended().await?;
+        Ok(())
+    }
+}
+
+impl Running {
+    /// Returns whether it is sent this signal by `ylock`, and not by the terminal.
+    pub(super) fn is_sent(&self, signal: Signal) -> bool {
+        self.has_group || !Signals::comes_from_terminal(signal)
     }
 
     /// Stops the command and this process, until this one is told to go on: a command must not run while nothing renews its lock.
-    async fn stop_both(&self) {
+    pub(super) async fn stop_with_ylock(&self) {
         if !self.has_group {
             // If the terminal has sent the signal, the command has it, too, and may have something to do before it stops: it has a moment for that.
             // Any other sender has sent it to this process only.
@@ -105,49 +137,24 @@ impl Child {
         }
     }
 
-    /// Ends it, and with it the other processes of its group: by TERM, and after `grace` by KILL. Returns when they have ended.
-    pub(super) async fn stop(&mut self, grace: Duration, signals: &mut Signals) -> Result<()> {
-        let ended = async {
-            if !self.has_ended {
-                self.pass_on(Signal::TERM);
-                self.ended(signals).await?;
-            }
-            while self.has_others() {
-                sleep(LOOK).await;
-            }
-            Ok(())
-        };
-        if let Ok(ended) = timeout(grace, ended).await {
-            return ended;
-        }
-        self.send(Signal::KILL);
-        say(&format!(
-            "the command has not ended within {}: it was sent KILL",
-            humantime::format_duration(grace)
-        ));
-        self.process.wait().await?;
-        self.has_ended = true;
-        Ok(())
-    }
-
     /// Returns whether processes of its group are left.
     fn has_others(&self) -> bool {
         self.has_group && test_kill_process_group(self.pid).is_ok()
     }
 
     /// Sends a signal that a process which was stopped is to receive, too.
-    fn pass_on(&self, signal: Signal) {
+    pub(super) fn pass_on(&self, signal: Signal) {
         self.send(signal);
         if matches!(signal, Signal::HUP | Signal::INT | Signal::QUIT | Signal::TERM) {
             self.send(Signal::CONT);
         }
     }
 
-    fn send(&self, signal: Signal) {
+    pub(super) fn send(&self, signal: Signal) {
         // It may have ended, and not be waited for yet: then there is nothing to send a signal to.
         let _ = if self.has_group {
             kill_process_group(self.pid, signal)
-        } else if self.has_ended {
+        } else if self.has_ended.get() {
             Ok(())
         } else {
             kill_process(self.pid, signal)

@@ -1,17 +1,16 @@
 //! `ylock run --once-per`: at most once in each period, whichever client asks.
 
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::process::Signal;
 use tokio::sync::Mutex;
 use ylock::{Done, ErrorKind, Locks, OncePer, Options, Period, Scheduled, Wait, Ylock};
 
+use super::Scene;
 use super::acquire::{Deadline, not_free};
 use super::child::{self, Child};
+use super::left::Left;
 use crate::arguments::RunArguments;
-use crate::commands::signals::{Signals, stop_here};
-use crate::exit::{Failed, Result};
+use crate::exit::Result;
 use crate::output::{say, time};
 
 /// How the command has ended; in the sense of the library it is done if it has succeeded.
@@ -23,30 +22,27 @@ impl Done for Ended {
     }
 }
 
-/// A command, with the signals that are passed on to it. Outside of the work of the library, which is dropped when the lock is lost: the command has
-/// to be stopped then.
-struct Job<'a> {
-    child: Option<Child>,
-    signals: &'a mut Signals,
-}
-
 pub(super) async fn run(
     ylock: &Ylock,
     arguments: &RunArguments,
     deadline: Deadline,
-    signals: &mut Signals,
+    scene: &Scene,
 ) -> Result<u8> {
     // Before the run is written down: one that cannot begin would use up its period.
     child::find(&arguments.command[0])?;
     loop {
-        let job = Mutex::new(Job { child: None, signals });
+        // Outside of the work of the library, which is dropped when the lock is lost: the command
+        // has to be stopped then.
+        let command = Mutex::new(None);
         let is_started = AtomicBool::new(false);
-        match attempt(ylock, arguments, deadline, &job, &is_started).await? {
-            Ok(ran) => return ended(ran),
+        match attempt(ylock, arguments, deadline, &command, &is_started, scene).await {
+            Ok(ran) => {
+                scene.leaves.now(Left::Nothing);
+                return ended(ran);
+            }
             Err(error) if error.kind() == ErrorKind::Lost => {
-                let Job { child, signals } = &mut *job.lock().await;
-                if let Some(child) = child {
-                    child.stop(arguments.grace, signals).await?;
+                if let Some(child) = &mut *command.lock().await {
+                    child.stop(arguments.grace).await?;
                 }
                 return Err(error.into());
             }
@@ -58,37 +54,25 @@ pub(super) async fn run(
     }
 }
 
-/// Asks once for a run of the job. A signal that comes before the command is there ends the wait for it.
+/// Asks once for a run of the job.
 async fn attempt(
     ylock: &Ylock,
     arguments: &RunArguments,
     deadline: Deadline,
-    job: &Mutex<Job<'_>>,
+    command: &Mutex<Option<Child>>,
     is_started: &AtomicBool,
-) -> Result<ylock::Result<OncePer<Ended>>> {
-    let mut before = Signals::listen()?;
+    scene: &Scene,
+) -> ylock::Result<OncePer<Ended>> {
     let work = |scheduled: Scheduled| async move {
         is_started.store(true, Ordering::SeqCst);
-        let Job { child, signals } = &mut *job.lock().await;
+        scene.leaves.now(Left::Lock);
         match Child::start(arguments, scheduled.token()) {
-            Ok(started) => Ended(child.insert(started).ended(signals).await),
+            Ok(started) => Ended(scene.ended(command.lock().await.insert(started)).await),
             Err(failed) => Ended(Err(failed)),
         }
     };
     let (locks, name) = (locks(ylock, arguments, deadline), arguments.lock.key.name());
-    let mut running = pin!(locks.once_per(name, period(arguments), work));
-    loop {
-        tokio::select! {
-            biased;
-            ran = &mut running => return Ok(ran),
-            signal = before.next() => match signal {
-                // What is passed on to the command is passed on there.
-                _ if is_started.load(Ordering::SeqCst) => {}
-                Signal::TSTP => stop_here(),
-                signal => return Err(Failed::by_signal(signal.as_raw())),
-            },
-        }
-    }
+    locks.once_per(name, period(arguments), work).await
 }
 
 /// Says what has become of the job.

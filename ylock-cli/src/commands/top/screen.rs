@@ -8,6 +8,7 @@ use ratatui::widgets::{Cell, Paragraph, Row, Table};
 
 use super::row::{self, short};
 use super::state::{Details, State};
+use crate::output::time_of_day;
 
 const COLUMNS: [&str; 6] = ["lock", "mode", "holder", "held for", "waiting", "longest wait"];
 const WIDTHS: [Constraint; 6] = [
@@ -51,10 +52,8 @@ fn numbers(state: &State) -> String {
     let count = look.rows.len();
     let locks = if count == 1 { "lock" } else { "locks" };
     let more = if look.has_more { ", and there are more" } else { "" };
-    // Of the date and the time the time.
-    let at = humantime::format_rfc3339_seconds(look.at).to_string();
-    let at = at.get(11..19).unwrap_or_default();
-    format!("  {count} {locks}{more} at {at} UTC, in {} ms", look.took.as_millis())
+    let at = time_of_day(look.at);
+    format!("  {count} {locks}{more} at {at}, in {} ms", look.took.as_millis())
 }
 
 fn told_line(state: &State) -> Line<'_> {
