@@ -98,7 +98,7 @@ async fn an_unknown_option_names_the_near_one() {
     assert!(complaint("memory://?metric=on").await.contains("did you mean \"metrics\"?"));
     let all = complaint("memory://?keyspace=k").await;
     assert!(
-        all.contains("known are lease, fairness, hand_over, hand_over_time, wait, client, metrics"),
+        all.contains("known are lease, fairness, hand_over, hand_over_time, wait, max_hold, client, metrics"),
         "{all}"
     );
     #[cfg(feature = "redis")]
@@ -113,6 +113,7 @@ async fn an_unknown_option_names_the_near_one() {
 async fn options_outside_their_limits_are_refused_at_once() {
     for (url, part) in [
         ("memory://?lease=1ms", "a lease is between 100ms and 24h"),
+        ("memory://?max_hold=0s", "a max_hold of zero"),
         ("memory://?lease=soon", "option lease=soon: not a duration"),
         ("memory://?fairness=very", "fair, strict or unfair"),
         ("memory://?hand_over=1024", "at most 1022 hand-overs"),

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 
 const EXIT_CODES: &str = "\
 Exit codes: of `ylock run` that of the command, or 128 and the number of the signal that ended it; 64 wrong arguments or \
-configuration, 69 the store is away, 70 anything else, 73 the lock was lost, 75 the lock is not free, 126 and 127 the command cannot be run.";
+configuration, 69 the store is away, 70 anything else, 73 the lock was lost or held for longer than --max-hold, 75 the lock is not free, 126 and 127 the command cannot be run.";
 
 /// Which store.
 #[derive(Args, Clone, Debug)]
@@ -70,7 +70,7 @@ impl Command {
 /// Runs a command while it holds a lock.
 ///
 /// The lock is given back when the command has ended. If it is lost before that, the command is sent TERM, and KILL after
-/// --grace. TERM, HUP, USR1 and USR2 are passed on to the command, INT, QUIT and TSTP too unless the terminal sends them to it.
+/// --grace. The same is done to one that takes longer than --max-hold, which keeps the lock until it has ended. TERM, HUP, USR1 and USR2 are passed on to the command, INT, QUIT and TSTP too unless the terminal sends them to it.
 /// Outside of the foreground of a terminal it gets a process group of its own, and the whole group gets the signals; in
 /// a terminal only the command itself. A signal that `ylock` ignores, as with nohup, stays ignored. If `ylock` is stopped
 /// for longer than the lease, the lock is lost.
@@ -112,7 +112,10 @@ pub(crate) struct RunArguments {
     /// With --once-per: runs the command again within the period if it has failed or was ended
     #[arg(long, requires = "once_per")]
     pub(crate) until_done: bool,
-    /// How long the command may take to end after TERM, when the lock is lost
+    /// Stops the command when it has had the lock for so long, and gives the lock back when it has ended: exit code 73
+    #[arg(long, value_name = "TIME", value_parser = longer_than_zero)]
+    pub(crate) max_hold: Option<Duration>,
+    /// How long the command may take to end after TERM, when the lock is lost or --max-hold is over
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, default_value = "10s")]
     pub(crate) grace: Duration,
     /// The command and its arguments
@@ -204,4 +207,13 @@ pub(crate) struct DoctorArguments {
     /// Prints JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Reads a duration that is longer than zero.
+fn longer_than_zero(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(time) if time.is_zero() => Err("must be longer than zero".to_owned()),
+        Ok(time) => Ok(time),
+        Err(error) => Err(error.to_string()),
+    }
 }

@@ -8,7 +8,7 @@ pub(crate) const USAGE: u8 = 64;
 pub(crate) const UNAVAILABLE: u8 = 69;
 /// The user does not want it.
 pub(crate) const DECLINED: u8 = 1;
-/// The lock was lost while the command ran.
+/// The lock was lost while the command ran, or held for too long.
 pub(crate) const LOST: u8 = 73;
 /// The lock is not free.
 pub(crate) const NOT_FREE: u8 = 75;

@@ -275,6 +275,8 @@ pub enum LossReason {
     Closed,
     /// The store shows another holder, or none.
     Gone,
+    /// It was held for as long as [`max_hold`](crate::Options::with_max_hold) lets a holder have it.
+    HeldTooLong,
     /// The lease ran out before a renewal was confirmed.
     Lapsed,
     /// A call of [`Ylock::revoke`](crate::Ylock::revoke) took it away.
@@ -283,7 +285,7 @@ pub enum LossReason {
 
 crate::closed_set! {
     /// Returns one word, as used in messages and metric labels.
-    pub LossReason: Closed = "closed", Gone = "gone", Lapsed = "lapsed", Revoked = "revoked"
+    pub LossReason: Closed = "closed", Gone = "gone", HeldTooLong = "held_too_long", Lapsed = "lapsed", Revoked = "revoked"
 }
 
 /// The outcome of a release.

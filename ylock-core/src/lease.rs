@@ -47,13 +47,14 @@ impl Lease {
         self.hold.token
     }
 
-    /// Returns whether the lock is held: neither lost nor given back, and its lease has not run out.
+    /// Returns whether the lock is held: neither lost nor given back, its lease has not run out, and it is not held for longer than
+    /// [`max_hold`](crate::Options::with_max_hold) allows.
     ///
     /// Counted on this machine's own clock, which includes suspend (not on macOS), from before the last renewal was sent, less a
     /// [margin](crate::Options::margin). Once `false`, always `false`. Not guaranteed: that it is still `true`
     /// when you have read the answer.
     pub fn is_valid(&self) -> bool {
-        !self.hold.is_over() && self.hold.validity.is_valid()
+        self.hold.is_valid()
     }
 
     /// Returns `Ok` if the lock is [valid](Self::is_valid), otherwise the error that says why not.
@@ -69,9 +70,9 @@ impl Lease {
         self.hold.is_over()
     }
 
-    /// Returns how long the lock stays valid without another renewal; zero when it is not.
+    /// Returns how long the lock stays valid without another renewal, and within its [`max_hold`](crate::Options::with_max_hold); zero when it is not.
     pub fn remaining(&self) -> Duration {
-        if self.hold.is_over() { Duration::ZERO } else { self.hold.validity.remaining() }
+        self.hold.remaining()
     }
 
     /// Waits until the lock is lost, and returns why; before the store gives it to another owner, unless this process
@@ -80,17 +81,12 @@ impl Lease {
     /// # Cancel safety
     /// Can be dropped and called again.
     pub async fn lost(&self) -> LossReason {
-        let reason = self.hold.validity.lost().await;
-        if self.hold.is_over() {
-            // It was given back before, and a later holder lost what was handed on.
-            return std::future::pending().await;
-        }
-        reason
+        self.hold.lost().await
     }
 
     /// Returns why the lock was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
-        self.hold.validity.loss().filter(|_| !self.hold.is_over())
+        self.hold.loss()
     }
 }
 

@@ -137,6 +137,7 @@ macro_rules! __for_all_cases {
                 a_holder_that_overslept_disturbs_nobody engine []
                 local_waiters_survive_the_loss_of_the_lock_before_them engine []
                 a_lock_is_held_for_longer_than_a_minute engine [Fair]
+                a_hold_that_lasts_too_long_ends_and_the_next_gets_in engine []
             }
             listing {
                 what_is_held_is_listed_and_what_is_free_is_not store []

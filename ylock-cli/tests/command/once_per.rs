@@ -56,3 +56,14 @@ fn one_that_is_at_it_is_named_and_its_loss_stops_the_command() {
     assert_eq!(ended.code, Some(73), "{ended:?}");
     assert!(place.has("asked"), "{ended:?}");
 }
+
+#[test]
+fn a_job_that_takes_too_long_is_stopped_and_is_not_done() {
+    let place = Place::new();
+    let arguments = ["run", "--once-per", PERIOD, "--until-done", "--max-hold", "100ms", "jobs/report", "--"];
+    let run = |script: &str| place.output(&[&arguments[..], &["sh", "-c", script]].concat());
+    let ended = run("trap 'echo > asked; exit 0' TERM; while [ -d $PLACE ]; do sleep 0.02; done");
+    assert_eq!(ended.code, Some(73), "{ended:?}");
+    assert!(ended.stderr.contains("--max-hold") && place.has("asked"), "{ended:?}");
+    assert_eq!(run("exit 4").code, Some(4), "it is begun again");
+}

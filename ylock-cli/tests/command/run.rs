@@ -117,6 +117,34 @@ fn a_command_that_does_not_stop_is_killed_after_the_grace() {
     assert!(ended.stderr.contains("KILL"), "{ended:?}");
 }
 
+/// Otherwise two commands would be at it each time.
+#[test]
+fn a_command_that_takes_too_long_is_stopped_and_keeps_the_lock_until_it_has_ended() {
+    let place = Place::new();
+    let script = "trap 'echo > asked; while [ -d $PLACE ] && [ ! -e go ]; do sleep 0.02; done; exit 3' TERM; \
+                  while [ -d $PLACE ]; do sleep 0.02; done";
+    let options = ["run", "--max-hold", "100ms", "--grace", "1h"];
+    let running = place.start(&[&options[..], &["users/alice", "--", "sh", "-c", script]].concat());
+    place.wait_for("asked");
+    assert_eq!(place.output(&["run", "-n", "users/alice", "--", "true"]).code, Some(75));
+    place.make("go");
+    let ended = running.ended();
+    assert_eq!(ended.code, Some(73), "{ended:?}");
+    assert!(ended.stderr.contains("100ms, as long as --max-hold allows"), "{ended:?}");
+    let next = place.output(&["run", "-n", "--max-hold", "1h", "users/alice", "--", "sh", "-c", "exit 3"]);
+    assert_eq!(next.code, Some(3), "given back, and one that ends in time is not stopped: {next:?}");
+}
+
+#[test]
+fn a_command_is_stopped_also_by_the_bound_of_the_store_s_url() {
+    let place = Place::new();
+    let store = format!("{}&max_hold=100ms", place.store());
+    let script = "trap 'exit 3' TERM; while [ -d $PLACE ]; do sleep 0.02; done";
+    let ended = place.output(&["--store", &store, "run", "users/alice", "--", "sh", "-c", script]);
+    assert_eq!(ended.code, Some(73), "{ended:?}");
+    assert!(ended.stderr.contains("the lock was lost (held_too_long)"), "{ended:?}");
+}
+
 #[test]
 fn what_is_wrong_with_the_arguments_is_said() {
     let place = Place::new();
@@ -127,6 +155,7 @@ fn what_is_wrong_with_the_arguments_is_said() {
         &["run", "--wait", "soon", "users/alice", "--", "true"],
         &["run", "--read", "--permits", "2", "users/alice", "--", "true"],
         &["run", "--offset", "1m", "users/alice", "--", "true"],
+        &["run", "--max-hold", "0s", "users/alice", "--", "true"],
         &["revoke", "users/alice"],
         &["revoke", "--yes", "--id", "xyz", "users/alice"],
         &["--store", "nonsense", "inspect", "users/alice"],

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::bound::Bound;
 use super::effects::Effects;
 use super::entry::{Context, Entry, Phase};
 use super::hold::{Admission, Hold};
@@ -85,7 +86,12 @@ impl Entry {
         granted.fresh = false;
         granted.written = first.mode == Mode::Write;
         let token = granted.grant.token.map(|token| Token::local(token, granted.hand_overs));
-        let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token));
+        // Its own: another task had it until now, or shares it.
+        let bound = first.options.max_hold().map(|longest| Bound::new(context.now(), longest));
+        if let Some(bound) = &bound {
+            granted.look_at_end(bound.end(), effects);
+        }
+        let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token, bound));
         let (writes, reads) = if first.mode == Mode::Write { (1, 0) } else { (0, 1) };
         let caller = first.caller;
         self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, since, caller, again: None });

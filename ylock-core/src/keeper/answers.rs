@@ -58,6 +58,7 @@ impl Entry {
             failure: None,
             renew_again: false,
             due,
+            first_end: None,
             turn: 0,
             shown: Vec::new(),
             last_hold: None,

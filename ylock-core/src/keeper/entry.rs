@@ -165,9 +165,8 @@ impl Entry {
         mode: Mode,
         at: Site,
     ) -> Option<Result<Arc<Hold>>> {
-        let Phase::Granted(granted) = &self.phase else { return None };
         let holder = self.holders.iter_mut().find(|holder| holder.hold.owner == owner)?;
-        if !granted.validity.is_valid() {
+        if !holder.hold.is_valid() {
             return None;
         }
         Some(holder.reenter(mode, at, key).map(|()| Arc::clone(&holder.hold)))
@@ -236,6 +235,7 @@ impl Entry {
 
     /// Decides everything that follows from a change: which waiters are granted, and what the store must be told.
     pub(super) fn advance(&mut self, context: &Context<'_>, effects: &mut Effects) {
+        self.end_long_holds(context, effects);
         match &self.phase {
             Phase::Absent => self.contend(context, effects),
             Phase::Contending(contender) if !self.wants(&contender.request) => {
@@ -329,9 +329,11 @@ impl Entry {
 
     /// Ends a grant that is lost: it has no holders any more, and the waiters must contend afresh.
     pub(super) fn lose(&mut self, context: &Context<'_>, reason: LossReason, effects: &mut Effects) {
+        // A hold whose bound was reached before is lost for that reason.
+        self.end_long_holds(context, effects);
         let next = self.request_after(context);
         let Phase::Granted(granted) = &mut self.phase else { return };
-        if reason != LossReason::Closed {
+        if reason != LossReason::Closed && !self.holders.is_empty() {
             effects.told.logged.push(Logged::lost(&self.holders, reason, granted.failure.as_ref()));
         }
         granted.validity.lose(reason);

@@ -52,8 +52,10 @@ pub(super) struct Granted {
     pub(super) failure: Option<Error>,
     /// Something changed during a renewal that the store must be told.
     pub(super) renew_again: bool,
-    /// The moment at which the renewal looks at this grant next.
+    /// The moment at which this grant is renewed next.
     pub(super) due: Moment,
+    /// The moment at which the first of the holds ends by its bound, if there is one, or one that was given back would have ended.
+    pub(super) first_end: Option<Moment>,
     /// The number of the current entry in the schedule; the others are stale.
     pub(super) turn: u64,
     /// The callers that wait for the store to show a downgrade.
@@ -167,10 +169,24 @@ impl Granted {
         }
     }
 
-    /// Makes `at` the one moment at which the renewal looks at this grant next.
+    /// Has the end of a new hold by its bound noticed when it comes, also if no renewal is due then.
+    pub(super) fn look_at_end(&mut self, end: Moment, effects: &mut Effects) {
+        if self.first_end.is_none_or(|first| end < first) {
+            self.first_end = Some(end);
+            self.take_turn(effects);
+        }
+    }
+
+    /// Makes `at` the one moment at which this grant is renewed next.
     pub(super) fn schedule(&mut self, at: Moment, effects: &mut Effects) {
-        self.turn += 1;
         self.due = at;
+        self.take_turn(effects);
+    }
+
+    /// Has the renewal look at this grant when it is due, or when a hold ends by its bound.
+    pub(super) fn take_turn(&mut self, effects: &mut Effects) {
+        self.turn += 1;
+        let at = self.first_end.map_or(self.due, |end| self.due.min(end));
         effects.renew = Some(Turn { at, id: self.grant.id, number: self.turn });
     }
 }

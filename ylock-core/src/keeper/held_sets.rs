@@ -10,7 +10,6 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::Keeper;
-use super::entry::Phase;
 use crate::key::Key;
 use crate::owner::Owner;
 
@@ -66,8 +65,7 @@ impl Keeper {
     /// Returns whether the owner holds this key, so that it need not wait for it.
     pub(crate) fn is_held_by(&self, key: &Key, owner: Owner) -> bool {
         self.shard(key).lock().get(key).is_some_and(|entry| {
-            let valid = matches!(&entry.phase, Phase::Granted(granted) if granted.validity.is_valid());
-            valid && entry.holders.iter().any(|holder| holder.hold.owner == owner)
+            entry.holders.iter().any(|holder| holder.hold.owner == owner && holder.hold.is_valid())
         })
     }
 }

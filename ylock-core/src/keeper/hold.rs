@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use super::Keeper;
+use super::bound::Bound;
 use super::validity::Validity;
+use crate::engine::LossReason;
+use crate::environment::Moment;
 use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::token::Token;
@@ -15,6 +19,8 @@ pub(crate) struct Hold {
     pub(crate) validity: Arc<Validity>,
     pub(crate) owner: Owner,
     pub(crate) token: Option<Token>,
+    /// How long it may last. In a box: most last for as long as their owners want them to, and there is room for this with each key that is held.
+    pub(super) bound: Option<Box<Bound>>,
     /// Of a reader that is a client of a semaphore: the store has shown, after this owner had entered, that the other clients count on the same number of
     /// permits. A client that comes later sees this owner.
     counts_as_others: AtomicBool,
@@ -23,11 +29,17 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    pub(super) fn new(validity: Arc<Validity>, owner: Owner, token: Option<Token>) -> Self {
+    pub(super) fn new(
+        validity: Arc<Validity>,
+        owner: Owner,
+        token: Option<Token>,
+        bound: Option<Bound>,
+    ) -> Self {
         Self {
             validity,
             owner,
             token,
+            bound: bound.map(Box::new),
             counts_as_others: AtomicBool::new(false),
             over: AtomicBool::new(false),
         }
@@ -35,6 +47,47 @@ impl Hold {
 
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+
+    /// Returns how much longer it may be relied on; zero for good once it is zero.
+    pub(crate) fn remaining(&self) -> Duration {
+        if self.is_over() {
+            return Duration::ZERO;
+        }
+        self.validity.up_to(self.bound(), self.validity.remaining())
+    }
+
+    /// Returns why it was lost, if it was.
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        if self.is_over() {
+            return None;
+        }
+        let is_too_long =
+            self.bound().is_some_and(|bound| bound.is_reached(&self.validity, self.validity.now()));
+        if is_too_long { Some(LossReason::HeldTooLong) } else { self.validity.loss() }
+    }
+
+    /// Waits until it is lost, and returns why. Never ends if it was given back before.
+    pub(crate) async fn lost(&self) -> LossReason {
+        let reason = self.validity.lost(self.bound()).await;
+        if self.is_over() {
+            // A later holder lost what was handed on.
+            return std::future::pending().await;
+        }
+        reason
+    }
+
+    /// Returns whether it has lasted too long, and its lease had not ended by then. Once it has, that is for good.
+    pub(super) fn is_too_long(&self, now: Moment) -> bool {
+        self.bound().is_some_and(|bound| bound.is_reached(&self.validity, now))
+    }
+
+    fn bound(&self) -> Option<&Bound> {
+        self.bound.as_deref()
     }
 
     pub(crate) fn counts_as_others(&self) -> bool {

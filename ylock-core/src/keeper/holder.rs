@@ -29,6 +29,11 @@ impl Holder {
         if self.writes > 0 { Mode::Write } else { Mode::Read }
     }
 
+    /// Returns the moment at which its hold ends by its bound, if it has one.
+    pub(super) fn end(&self) -> Option<Moment> {
+        self.hold.bound.as_ref().map(|bound| bound.end())
+    }
+
     /// Returns what the layers are told of the end of this hold.
     pub(super) fn ended(&self, context: &Context<'_>, mode: Mode, end: End) -> ClientEvent {
         ClientEvent::HoldEnded {

@@ -9,6 +9,7 @@
 //! - [`acquire`]: a call, from its arrival in the local queue to its end.
 //! - [`at_once`]: what carries out an entry's requests to an engine that answers without waiting: the thread that has made them necessary.
 //! - [`driver`]: what carries out an entry's requests: a task, or the caller itself ([`caller_drives`]).
+//! - [`long_holds`]: the end of a hold that lasts for longer than it may, with its [`bound`].
 //! - [`held_sets`]: which owners hold sets of locks, and up to which key.
 //! - [`throttle`]: how many releases are on their way at once.
 //! - [`renewal`]: when which grant is renewed.
@@ -39,6 +40,7 @@ mod admission;
 mod answers;
 mod at_once;
 mod before;
+mod bound;
 mod caller_drives;
 mod driver;
 mod effects;
@@ -49,6 +51,7 @@ mod held_sets;
 mod hold;
 mod holder;
 mod logged;
+mod long_holds;
 mod release;
 mod renewal;
 mod runs;

@@ -69,20 +69,27 @@ impl Entry {
         Ok(())
     }
 
-    /// Returns the acquisition of the present grant, if this hold is one of it and it is valid. A grant that has lapsed is lost here.
+    /// Returns the acquisition of the present grant, if this hold is one of it and it is valid. A grant that has lapsed is lost here, and a
+    /// hold that has lasted too long.
     fn held_as(
         &mut self,
         context: &Context<'_>,
         hold: &Arc<Hold>,
         effects: &mut Effects,
     ) -> Option<AcquisitionId> {
+        if self.end_long_holds(context, effects) {
+            self.advance(context, effects);
+        }
         let Phase::Granted(granted) = &self.phase else { return None };
-        let same = Arc::ptr_eq(&granted.validity, &hold.validity).then_some(granted.grant.id);
-        if same.is_some() && !granted.validity.is_valid_at(context.now()) {
+        let id = granted.grant.id;
+        if !self.holders.iter().any(|holder| Arc::ptr_eq(&holder.hold, hold)) {
+            return None;
+        }
+        if !granted.validity.is_valid_at(context.now()) {
             self.lose(context, LossReason::Lapsed, effects);
             return None;
         }
-        same
+        Some(id)
     }
 
     /// Counts one acquisition less. Returns whether that changes anything for other holders or waiters.

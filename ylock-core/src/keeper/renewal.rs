@@ -243,9 +243,17 @@ impl Entry {
 
     fn due(&mut self, context: &Context<'_>, due: &Due, effects: &mut Effects) -> Option<Holding> {
         self.current(due)?;
+        if self.end_long_holds(context, effects) {
+            self.advance(context, effects);
+        }
         let Phase::Granted(granted) = &mut self.phase else { return None };
         if !granted.validity.is_valid_at(context.now()) {
             self.lose(context, LossReason::Lapsed, effects);
+            return None;
+        }
+        if context.now() < granted.due {
+            // It was the turn of a hold's end.
+            granted.take_turn(effects);
             return None;
         }
         // Whatever becomes of the renewal, the end of the validity must be noticed.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::bound::Bound;
 use crate::bell::Bell;
 use crate::engine::{Grant, LossReason, valid_until};
 use crate::environment::{Environment, Moment};
@@ -33,8 +34,9 @@ impl Validity {
         }
     }
 
-    pub(crate) fn is_valid(&self) -> bool {
-        !self.remaining().is_zero()
+    /// Returns the present moment of its clock.
+    pub(super) fn now(&self) -> Moment {
+        self.environment.now()
     }
 
     /// Returns whether it may be relied on at `now`, which was read just before. Once it may not, that is for good.
@@ -64,8 +66,9 @@ impl Validity {
         _ = self.lost.set(reason);
     }
 
-    /// Wakes the callers that wait for the loss, each whatever the wakers of the others do. Not
-    /// while a shard is locked: to wake a caller may be to drop its guard.
+    /// Wakes the callers that wait for the loss of the grant, or of one hold under it, each whatever
+    /// the wakers of the others do. Not while a shard is locked: to wake a caller may be to drop its
+    /// guard.
     pub(crate) fn ring(&self) {
         self.lost_bell.ring();
     }
@@ -79,10 +82,19 @@ impl Validity {
         self.lost.get().copied()
     }
 
-    /// Waits until the lock is lost, and returns why.
-    pub(crate) async fn lost(&self) -> LossReason {
+    /// Returns the time that is left of this one within the bound.
+    pub(super) fn up_to(&self, bound: Option<&Bound>, remaining: Duration) -> Duration {
+        bound.map_or(remaining, |bound| remaining.min(bound.end().since(self.now())))
+    }
+
+    /// Waits until the lock is lost, or until a hold under it has reached this bound, and returns why.
+    pub(super) async fn lost(&self, bound: Option<&Bound>) -> LossReason {
         loop {
             let signal = self.lost_bell.listen();
+            // First: what was lost because of its bound is not lost once more when the grant is.
+            if bound.is_some_and(|bound| bound.is_reached(self, self.now())) {
+                return LossReason::HeldTooLong;
+            }
             let remaining = self.remaining();
             if let Some(reason) = self.loss() {
                 return reason;
@@ -101,8 +113,8 @@ impl Validity {
                 // Either order is right: both lead to the same look.
                 biased;
                 () = signal => {}
-                // The end of the lease is seen without another task's help: the task that renews may not be running.
-                () = self.environment.sleep(remaining) => {}
+                // The end is seen without another task's help: the task that renews may not be running.
+                () = self.environment.sleep(self.up_to(bound, remaining)) => {}
             }
         }
     }

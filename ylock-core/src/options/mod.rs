@@ -1,4 +1,4 @@
-//! Lease, fairness, hand-over and wait: what a user may choose, with the limits.
+//! Lease, fairness, hand-over, wait and the longest hold: what a user may choose, with the limits.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,12 +11,14 @@ use crate::token::MAX_HAND_OVERS;
 mod define;
 #[cfg(feature = "rustls")]
 mod encryption;
+mod max_hold;
 mod reach;
 #[cfg(feature = "serde")]
 mod serialization;
 mod value;
 
 pub use define::Definition;
+use max_hold::MaxHold;
 pub use reach::{ClientCertificate, Login, Reach, Tls, ended_handshake};
 #[cfg(feature = "serde")]
 pub use serialization::Values;
@@ -120,6 +122,9 @@ crate::define_options! {
 
     /// How long `read`, `write` and `run` wait before they fail with `TimedOut`.
     wait / with_wait: Wait or "`forever`";
+
+    /// How long a holder may have a lock at most: when it has had it for so long it is lost, and the next waiter gets it.
+    max_hold: MaxHold or "`none`";
 }
 
 impl Default for Options {
@@ -143,6 +148,31 @@ impl Options {
         self
     }
 
+    /// Ends a hold that has lasted for `longest`: it is lost with the reason [`HeldTooLong`](crate::LossReason::HeldTooLong), `run` stops its work,
+    /// and the lock is given back at once, so that the next waiter gets it. The option `max_hold`, by default `none`.
+    ///
+    /// A lease ends when its process dies, or does not get to run. It does not end when the work hangs: the client renews all the same. This bound
+    /// ends such a hold. As with every loss, work that is not stopped may still be at it when the next holder begins.
+    ///
+    /// The time counts from the grant to this holder, on the clock of the lease:
+    /// - An owner that acquires the lock again has one hold, which lasts no longer for that. The bound of its first acquisition counts.
+    /// - Readers that share a lock in one process have an end each, and the others read on. A downgrade does not begin the time anew.
+    /// - Each lock of a set counts for itself. A set that waits for longer for one of its locks gives back those that it has, and begins anew.
+    /// - A permit of a semaphore is a hold as well, and so is the lead of an election: give either `none` if it is to be held for as long as its
+    ///   process lives.
+    #[must_use]
+    pub fn with_max_hold(mut self, longest: Duration) -> Self {
+        self.max_hold = Some(MaxHold(Some(longest)));
+        self
+    }
+
+    /// Lets a hold last for as long as its holder wants it to, whatever the layers below say: the option `max_hold=none`.
+    #[must_use]
+    pub fn without_max_hold(mut self) -> Self {
+        self.max_hold = Some(MaxHold(None));
+        self
+    }
+
     /// Returns these options, with what they leave open from `below`.
     #[must_use]
     pub fn over(&self, below: &Self) -> Self {
@@ -152,6 +182,7 @@ impl Options {
             hand_over: self.hand_over.or(below.hand_over),
             hand_over_time: self.hand_over_time.or(below.hand_over_time),
             wait: self.wait.or(below.wait),
+            max_hold: self.max_hold.or(below.max_hold),
         }
     }
 
@@ -187,6 +218,11 @@ impl Options {
         self.wait.unwrap_or(Wait::Forever)
     }
 
+    /// Returns how long a hold may last; `None` if that is for as long as its holder wants it to. See [`with_max_hold`](Self::with_max_hold).
+    pub fn max_hold(&self) -> Option<Duration> {
+        self.max_hold.unwrap_or_default().0
+    }
+
     /// Returns how much earlier than the store a holder treats its lease as over: a tenth of the lease, but at least 100 ms
     /// (or a quarter of a very short lease). It covers the difference in speed between two clocks, and leaves the
     /// holder time to stop.
@@ -206,6 +242,10 @@ impl Options {
         if count > HandOver::MAX_COUNT {
             let most = HandOver::MAX_COUNT;
             return Err(invalid(format!("at most {most} hand-overs can be counted, not {count}")));
+        }
+        if self.max_hold().is_some_and(|longest| longest.is_zero()) {
+            let message = "a max_hold of zero would end every hold at once: it is a longer time, or none";
+            return Err(invalid(message.to_owned()));
         }
         Ok(())
     }
@@ -242,8 +282,13 @@ mod tests {
     #[test]
     fn options_are_read_from_text() {
         let mut options = Options::default();
-        for (name, value) in [("lease", "1500ms"), ("fairness", "strict"), ("hand_over", "7"), ("wait", "3s")]
-        {
+        for (name, value) in [
+            ("lease", "1500ms"),
+            ("fairness", "strict"),
+            ("hand_over", "7"),
+            ("wait", "3s"),
+            ("max_hold", "10m"),
+        ] {
             assert!(options.set(name, value).unwrap());
         }
         assert!(!options.set("keyspace", "x").unwrap());
@@ -251,6 +296,7 @@ mod tests {
         assert_eq!(options.fairness(), Fairness::Strict);
         assert_eq!(options.hand_over().count(), 7);
         assert_eq!(options.wait(), Wait::For(Duration::from_secs(3)));
+        assert_eq!(options.max_hold(), Some(Duration::from_secs(600)));
     }
 
     #[test]
@@ -264,7 +310,7 @@ mod tests {
             (said.lease(), said.fairness(), said.wait()),
             (open.lease(), open.fairness(), open.wait())
         );
-        assert_eq!(said.hand_over(), open.hand_over());
+        assert_eq!((said.hand_over(), said.max_hold()), (open.hand_over(), open.max_hold()));
         assert_eq!(said.over(&open), said, "each was said");
     }
 
@@ -279,9 +325,20 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_on_holds_from_below_is_lifted_and_replaced() {
+        let (minute, hour) = (Duration::from_secs(60), Duration::from_secs(3600));
+        let below = Options::default().with_max_hold(minute);
+        assert_eq!(Options::default().over(&below).max_hold(), Some(minute));
+        assert_eq!(Options::default().with_max_hold(hour).over(&below).max_hold(), Some(hour));
+        assert_eq!(Options::default().without_max_hold().over(&below).max_hold(), None);
+    }
+
+    #[test]
     fn bad_values_name_the_option() {
         let mut options = Options::default();
-        for (name, value) in [("lease", "soon"), ("hand_over", "-1"), ("fairness", "very"), ("wait", "")] {
+        for (name, value) in
+            [("lease", "soon"), ("hand_over", "-1"), ("fairness", "very"), ("wait", ""), ("max_hold", "long")]
+        {
             let error = options.set(name, value).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Config);
             assert!(error.to_string().contains(name), "{error}");
@@ -294,5 +351,14 @@ mod tests {
             assert!(Options::default().with_lease(lease).check().is_err());
         }
         assert!(Options::default().with_lease(Options::MIN_LEASE).check().is_ok());
+    }
+
+    #[test]
+    fn a_hold_of_no_time_is_refused() {
+        let error = Options::default().with_max_hold(Duration::ZERO).check().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        assert!(error.to_string().contains("max_hold"), "{error}");
+        assert!(Options::default().with_max_hold(Duration::from_nanos(1)).check().is_ok());
+        assert!(Options::default().without_max_hold().check().is_ok());
     }
 }

@@ -115,6 +115,7 @@ impl Serialize for Options {
             ("hand_over", self.hand_over.map(|count| count.to_string())),
             ("hand_over_time", self.hand_over_time.map(duration)),
             ("wait", self.wait.map(wait)),
+            ("max_hold", self.max_hold.map(|bound| bound.0.map_or_else(|| "none".to_owned(), duration))),
         ];
         serializer.collect_map(texts.into_iter().filter_map(|(name, text)| Some((name, text?))))
     }
@@ -150,10 +151,15 @@ mod tests {
             .with_lease(Duration::from_millis(1500))
             .with_fairness(Fairness::Strict)
             .with_hand_over(HandOver::up_to(7, Duration::from_micros(1)))
-            .with_wait(Wait::Forever);
-        for options in
-            [all, Options::default(), Options::default().with_wait(Wait::For(Duration::from_secs(90)))]
-        {
+            .with_wait(Wait::Forever)
+            .with_max_hold(Duration::from_secs(90));
+        let unbounded = Options::default().without_max_hold();
+        for options in [
+            all,
+            unbounded,
+            Options::default(),
+            Options::default().with_wait(Wait::For(Duration::from_secs(90))),
+        ] {
             assert_eq!(serde_json::from_str::<Options>(&json(&options)).unwrap(), options);
         }
     }
@@ -172,6 +178,7 @@ mod tests {
             (r#"{"lease":10}"#, "option lease=10: not a duration"),
             (r#"{"lease":"1ms"}"#, "a lease is between 100ms and 24h"),
             (r#"{"hand_over":-1}"#, "option hand_over=-1"),
+            (r#"{"max_hold":"0s"}"#, "max_hold of zero"),
             (r#"{"wait":[]}"#, "a text such as"),
             (r#"{"lease":"10s","wait":"1s","lease":"20s"}"#, "lease is given twice"),
             (r#"["lease"]"#, "options by their names"),

@@ -7,6 +7,7 @@ mod taking;
 
 use std::future::Future;
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use inspect::SemaphoreInspection;
@@ -284,7 +285,9 @@ impl Semaphore {
             return Err(Error::new(ErrorKind::Unsupported, message).with_engine(engine.name()));
         }
         let deadline = Deadline::of(wait, &**terms.handle.keeper.environment());
-        let taking = Taking { terms, keys: &keys, deadline, at };
+        terms.options().check().map_err(|error| error.with_key(&keys.name))?;
+        let unbounded = unbounded(&terms.handle.options);
+        let taking = Taking { terms, keys: &keys, deadline, unbounded, at };
         let layers = layers_over(terms);
         if layers.is_empty() {
             return Ok(taking.take().await?.map(|taken| taken.into_permit(|guard| guard)));
@@ -295,6 +298,14 @@ impl Semaphore {
         acquisition.permits = Some(keys.count());
         let told = tell(terms, layers, acquisition, taking.take(), outcome).await?;
         Ok(told.map(|(taken, told)| taken.into_permit(|guard| told.watch(guard))))
+    }
+}
+
+/// Returns the same options without a bound on holds.
+fn unbounded(options: &Arc<Options>) -> Arc<Options> {
+    match options.max_hold() {
+        None => Arc::clone(options),
+        Some(_) => Arc::new(Options::clone(options).without_max_hold()),
     }
 }
 

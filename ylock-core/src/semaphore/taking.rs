@@ -20,6 +20,7 @@ use crate::keeper::{AcquireArgs, Acquired, Admission, Hold, Site};
 use crate::key::Key;
 use crate::lease::Lease;
 use crate::mode::{Mode, Wait};
+use crate::options::Options;
 use crate::owner::Owner;
 use crate::terms::Terms;
 
@@ -44,6 +45,8 @@ pub(super) struct Taking<'a> {
     pub(super) terms: &'a Terms,
     pub(super) keys: &'a Keys,
     pub(super) deadline: Deadline,
+    /// For the locks besides the permit: they are held for as long as the call waits, so a bound on holds would cost its place in the queue.
+    pub(super) unbounded: Arc<Options>,
     pub(super) at: Site,
 }
 
@@ -90,14 +93,14 @@ impl Taking<'_> {
     /// Reads the lock of the clients, as every client does that has a permit or waits for one.
     async fn client(&self) -> Result<Option<Acquired>> {
         let (key, owner) = (&self.keys.clients, self.keys.owner());
-        if let Some(read) = self.or_wait(self.ask(key, Mode::Read, owner, Wait::No).await)? {
+        if let Some(read) = self.or_wait(self.ask(key, Mode::Read, owner, Wait::No, &self.unbounded).await)? {
             return Ok(Some(read));
         }
         // The store is silent; or the try met another call of this client, which asks for the same.
         if !self.tries() {
-            return self.ask(key, Mode::Read, owner, self.wait()).await;
+            return self.ask(key, Mode::Read, owner, self.wait(), &self.unbounded).await;
         }
-        let read = self.ask(key, Mode::Read, owner, Wait::For(ALIKE)).await?;
+        let read = self.ask(key, Mode::Read, owner, Wait::For(ALIKE), &self.unbounded).await?;
         // All of them read: only the store can have kept it waiting.
         let silent =
             || Error::new(ErrorKind::Unavailable, format!("the store has not answered for {ALIKE:?}"));
@@ -177,7 +180,8 @@ impl Taking<'_> {
             return Ok(tried.map(|(place, permit)| (place, permit, false)));
         }
         // As fair as the locks of these options: an order over all tasks of all processes costs many requests for each turn on some stores.
-        let turnstile = self.ask(&self.keys.turnstile, Mode::Write, self.new_owner(), self.wait());
+        let (key, owner) = (&self.keys.turnstile, self.new_owner());
+        let turnstile = self.ask(key, Mode::Write, owner, self.wait(), &self.unbounded);
         let Some(turnstile) = turnstile.await? else { return Ok(None) };
         let has_waited = waited(&turnstile);
         // Held until the permit is there: the next one takes its place at the permits only then.
@@ -290,21 +294,29 @@ impl Taking<'_> {
         // An owner of its own: one that holds a permit already would get the same once more.
         let (environment, keeper) = (self.environment(), &self.terms.handle.keeper);
         let asked = environment.now();
-        let granted = self.ask(&self.keys.permit(place)?, Mode::Write, self.new_owner(), wait).await?;
+        let (key, owner, options) = (self.keys.permit(place)?, self.new_owner(), &self.terms.handle.options);
+        let granted = self.ask(&key, Mode::Write, owner, wait, options).await?;
         if granted.as_ref().is_some_and(|permit| !waited(permit)) {
             keeper.grant_time().note(environment.now().since(asked));
         }
         Ok(granted.map(|permit| (place, permit)))
     }
 
-    async fn ask(&self, key: &Key, mode: Mode, owner: Owner, wait: Wait) -> Result<Option<Acquired>> {
+    async fn ask(
+        &self,
+        key: &Key,
+        mode: Mode,
+        owner: Owner,
+        wait: Wait,
+        options: &Arc<Options>,
+    ) -> Result<Option<Acquired>> {
         let args = AcquireArgs {
             key: key.clone(),
             mode,
             owner: Some(owner),
             wait,
             answer_within: self.deadline.left(self.environment()),
-            options: &self.terms.handle.options,
+            options,
             before: None,
             at: self.at,
         };

@@ -179,3 +179,30 @@ pub async fn a_lock_is_held_for_longer_than_a_minute(fixture: Fixture) {
     assert!(next.token() > before || before.is_none());
     assert_eq!(shared.unlock().await.unwrap(), Unlocked::Released);
 }
+
+/// A hold that lasts for longer than it may is lost, and another client gets the lock, long before a lease is over, although the guard is still there.
+pub async fn a_hold_that_lasts_too_long_ends_and_the_next_gets_in(fixture: Fixture) {
+    let longest = Duration::from_millis(200);
+    let bounded = Options::default().with_lease(fixture.long_lease()).with_max_hold(longest);
+    for mode in [Mode::Write, Mode::Read] {
+        let (here, there) = (fixture.client_with(bounded.clone()).await, fixture.client().await);
+        let guard = here.acquire(mode).await;
+        let lease = guard.lease();
+        let told = tokio::spawn(async move { lease.lost().await });
+        let next =
+            within(longest + fixture.soon(), "another holder gets in", there.lock.write()).await.unwrap();
+        assert!(!guard.is_valid(), "two hold it");
+        assert_eq!(
+            within(fixture.soon(), "the holder is told", told).await.unwrap(),
+            LossReason::HeldTooLong
+        );
+        assert_eq!(guard.loss(), Some(LossReason::HeldTooLong));
+        assert!(next.token() > guard.token() || guard.token().is_none());
+        assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
+        fixture.work().await;
+        assert!(
+            next.is_valid() && there.look().await.holders.len() == 1,
+            "the guard of the former holder gives nothing back"
+        );
+    }
+}

@@ -15,6 +15,7 @@ mod layers;
 mod lease;
 mod listing;
 mod many;
+mod max_hold;
 mod once_per;
 mod order;
 mod outages;

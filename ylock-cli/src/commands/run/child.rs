@@ -23,7 +23,7 @@ use ylock::Token;
 use super::shown;
 use crate::arguments::RunArguments;
 use crate::commands::signals::{Signals, stop_here};
-use crate::exit::{Failed, NOT_EXECUTABLE, NOT_FOUND, Result, SIGNALLED};
+use crate::exit::{Failed, LOST, NOT_EXECUTABLE, NOT_FOUND, Result, SIGNALLED};
 use crate::output::say;
 
 /// The pause between two looks whether the processes of a group have ended.
@@ -81,6 +81,21 @@ impl Child {
         let status = self.process.wait().await;
         self.running.has_ended.set(true);
         Ok(code(status?))
+    }
+
+    /// Waits as [`ended`](Self::ended) does, and stops the command when it has had the lock for as long as it may.
+    pub(super) async fn ended_in_time(&mut self, arguments: &RunArguments) -> Result<u8> {
+        let Some(longest) = arguments.max_hold else { return self.ended().await };
+        if let Ok(ended) = timeout(longest, self.ended()).await {
+            return ended;
+        }
+        let stopped = self.stop(arguments.grace).await;
+        let longest = humantime::format_duration(longest);
+        say(&format!(
+            "the command has had the lock for {longest}, as long as --max-hold allows: it was sent TERM"
+        ));
+        stopped?;
+        Err(Failed::new(LOST, ""))
     }
 
     /// Ends it, and with it the other processes of its group: by TERM, and after `grace` by KILL.

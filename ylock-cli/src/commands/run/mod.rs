@@ -61,12 +61,13 @@ impl Scene {
     }
 
     /// Waits until the command has ended. What is held is given back then.
-    async fn ended(&self, child: &mut Child) -> Result<u8> {
+    async fn ended(&self, child: &mut Child, arguments: &RunArguments) -> Result<u8> {
         self.stage.runs(child.running());
-        let code = child.ended().await?;
-        self.code.set(Some(code));
+        let ended = child.ended_in_time(arguments).await;
         self.leaves.begin_to_go();
         self.stage.ends();
+        let code = ended?;
+        self.code.set(Some(code));
         Ok(code)
     }
 
@@ -101,7 +102,8 @@ async fn under(held: Held, arguments: &RunArguments, scene: &Scene) -> Result<u8
     let lost = tokio::select! {
         // A command that has ended before the loss has ended in time.
         biased;
-        code = scene.ended(&mut child) => {
+        code = scene.ended(&mut child, arguments) => {
+            // One that was stopped has ended by now, too: what is held is given back by its drop.
             let code = code?;
             return given_back(held, code, scene).await;
         }

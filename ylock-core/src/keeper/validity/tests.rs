@@ -80,6 +80,12 @@ impl std::fmt::Debug for Scripted {
     }
 }
 
+impl Validity {
+    fn is_valid(&self) -> bool {
+        !self.remaining().is_zero()
+    }
+}
+
 fn start() -> Moment {
     Moment::ZERO.plus(Duration::from_secs(100))
 }
@@ -210,7 +216,7 @@ fn what_was_given_back_while_somebody_looked_was_not_lost() {
         end()
     });
     assert!(!validity.is_valid());
-    let mut lost = pin!(validity.lost());
+    let mut lost = pin!(validity.lost(None));
     assert_eq!((polled(lost.as_mut()), validity.loss()), (None, None));
 }
 
@@ -225,24 +231,24 @@ fn an_answer_that_is_late_does_not_take_back_what_a_later_renewal_gave() {
 #[test]
 fn a_lapse_is_told_as_a_loss_without_anybody_s_help() {
     let (scripted, validity) = granted();
-    let mut lost = pin!(validity.lost());
+    let mut lost = pin!(validity.lost(None));
     assert_eq!(polled(lost.as_mut()), None);
     scripted.set(end());
-    assert_eq!(polled(pin!(validity.lost())), Some(LossReason::Lapsed));
+    assert_eq!(polled(pin!(validity.lost(None))), Some(LossReason::Lapsed));
     assert_eq!(polled(lost), Some(LossReason::Lapsed), "it is woken by it");
 }
 
 #[test]
 fn a_loss_is_told_to_those_who_wait_and_to_those_who_come_later_with_its_first_reason() {
     let (scripted, validity) = granted();
-    let mut lost = pin!(validity.lost());
+    let mut lost = pin!(validity.lost(None));
     assert_eq!(polled(lost.as_mut()), None);
     validity.lose(LossReason::Revoked);
     validity.lose(LossReason::Gone);
     validity.ring();
     scripted.set(end());
     assert_eq!(polled(lost), Some(LossReason::Revoked));
-    assert_eq!(polled(pin!(validity.lost())), Some(LossReason::Revoked));
+    assert_eq!(polled(pin!(validity.lost(None))), Some(LossReason::Revoked));
     assert!(!validity.is_valid());
 }
 
@@ -251,7 +257,7 @@ fn a_loss_is_told_to_those_who_wait_and_to_those_who_come_later_with_its_first_r
 fn a_loss_that_is_just_being_written_down_is_told() {
     let (_scripted, validity) = granted();
     validity.finish();
-    let mut lost = pin!(validity.lost());
+    let mut lost = pin!(validity.lost(None));
     assert_eq!(polled(lost.as_mut()), None);
     validity.lose(LossReason::Revoked);
     validity.ring();
@@ -267,5 +273,5 @@ fn a_loss_between_the_look_and_the_wait_is_told() {
         other.ring();
         start()
     });
-    assert_eq!(polled(pin!(validity.lost())), Some(LossReason::Revoked));
+    assert_eq!(polled(pin!(validity.lost(None))), Some(LossReason::Revoked));
 }

@@ -165,7 +165,8 @@ pub(super) fn keeping() -> Vec<Panel> {
             "none",
             "Losses",
             "By reason. lapsed: the holder was too slow or paused. gone: the store lost the grant. revoked: \
-             an operator or a program called revoke. closed: the program closed its client.",
+             an operator or a program called revoke. held_too_long: the holder has had it for longer than \
+             max_hold allows. closed: the program closed its client.",
         )
         .ask("{{reason}}", sum("reason", &format!("increase({}[$__rate_interval])", chosen(&LOSSES, ""))))
         .alert(rules::LOCK_LOST),

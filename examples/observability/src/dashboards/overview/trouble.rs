@@ -20,8 +20,8 @@ pub(super) fn trouble() -> Vec<Panel> {
             "none",
             "Losses by group",
             "Locks lost, by group and reason. lapsed: the holder was too slow or paused. gone: the store \
-             lost the grant. revoked: an operator or a program called revoke. closed: the program closed \
-             its client.",
+             lost the grant. revoked: an operator or a program called revoke. held_too_long: the holder has \
+             had it for longer than max_hold allows. closed: the program closed its client.",
         )
         .ask_of_trouble(
             "{{engine}} {{group}} {{reason}}",

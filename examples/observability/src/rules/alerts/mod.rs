@@ -70,7 +70,8 @@ fn lock_lost() -> Alert {
             fencing tokens: check the data of this group. lapsed: the holder could not renew in time; \
             look at its pauses, its load and at YlockRenewalsFail and YlockRenewalsLate. gone: the \
             store does not know the grant any more; look for lost data, a failover or a wrong clock in \
-            the store. revoked: an operator or a program called revoke.",
+            the store. revoked: an operator or a program called revoke. held_too_long: the holder has had \
+            it for longer than max_hold allows; look for work that hangs.",
         dashboard: GROUP,
         why: "The second half sees a counter that was not 0 when it was first scraped: increase does \
             not. A program that closes its client loses its locks knowingly, so the alert leaves \
