@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use ylock::ErrorKind;
 use ylock::blocking::Ylock;
+use ylock::{ErrorKind, LossReason, Options};
 
 use super::{BOUND, SHORT, bounded, two_clients};
 
@@ -41,6 +41,24 @@ fn work_ends_and_is_told_of_the_loss() {
         assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
         assert!(ended, "work is not dropped");
         assert!(there.lock("users", "alice").write_within(BOUND).unwrap().is_some());
+    });
+}
+
+#[test]
+fn work_that_takes_too_long_is_told_and_has_kept_the_lock_for_no_longer() {
+    bounded(|| {
+        let (here, there) = two_clients();
+        let lock = here.lock("users", "alice").with_options(Options::default().with_max_hold(SHORT));
+        let guard = lock.write().unwrap();
+        assert_eq!(guard.wait_lost(BOUND).unwrap(), Some(LossReason::HeldTooLong));
+        let ran = lock.run(|lease| {
+            while lease.is_valid() {
+                thread::sleep(SHORT / 10);
+            }
+            there.lock("users", "alice").write_within(BOUND).unwrap().is_some()
+        });
+        assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
+        assert!(!guard.unlock().unwrap().is_released());
     });
 }
 

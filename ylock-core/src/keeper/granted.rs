@@ -171,8 +171,11 @@ impl Granted {
 
     /// Has the end of a new hold by its bound noticed when it comes, also if no renewal is due then.
     pub(super) fn look_at_end(&mut self, end: Moment, effects: &mut Effects) {
-        if self.first_end.is_none_or(|first| end < first) {
-            self.first_end = Some(end);
+        if self.first_end.is_some_and(|first| first <= end) {
+            return;
+        }
+        self.first_end = Some(end);
+        if end < self.due {
             self.take_turn(effects);
         }
     }
