@@ -1,24 +1,30 @@
 //! The bound on how long one owner's hold may last.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Duration;
 
 use super::validity::Validity;
 use crate::environment::Moment;
+
+/// No look has come after the end yet.
+const OPEN: u8 = 0;
+/// At the first look after the end the lease was valid: the hold is lost because of its bound, whatever becomes of the lease.
+const REACHED: u8 = 1;
+/// At that look the lease was over, or the grant given back or lost.
+const TOO_LATE: u8 = 2;
 
 /// The bound on one hold; see [`Options::with_max_hold`](crate::Options::with_max_hold).
 #[derive(Debug)]
 pub(super) struct Bound {
     since: Moment,
     longest: Duration,
-    /// A look has found that the hold had lasted too long while its lease had not ended. From then on that is why it is lost, whatever becomes of
-    /// the lease; and if the lease has ended first, this is never set. So all that ask are told one reason.
-    is_reached: AtomicBool,
+    /// Changes once. Of two looks at the same time the first to write decides, so all that ask are told one reason.
+    state: AtomicU8,
 }
 
 impl Bound {
     pub(super) fn new(since: Moment, longest: Duration) -> Self {
-        Self { since, longest, is_reached: AtomicBool::new(false) }
+        Self { since, longest, state: AtomicU8::new(OPEN) }
     }
 
     /// Returns the moment from which the hold may not be relied on.
@@ -35,16 +41,14 @@ impl Bound {
         self.longest
     }
 
-    /// Returns whether the hold has lasted too long, and its lease had not ended by then. Once it has, that is for good.
+    /// Returns whether the hold has lasted too long, and nothing else had ended it by then. Once it has, that is for good.
     pub(super) fn is_reached(&self, validity: &Validity, now: Moment) -> bool {
-        if self.is_reached.load(Ordering::Acquire) {
-            return true;
+        let mut state = self.state.load(Ordering::Acquire);
+        if state == OPEN && self.end() <= now {
+            let seen = if validity.is_valid_at(now) { REACHED } else { TOO_LATE };
+            let before = self.state.compare_exchange(OPEN, seen, Ordering::AcqRel, Ordering::Acquire);
+            state = before.map_or_else(|decided| decided, |_| seen);
         }
-        // A lease that has lapsed is asked before, and stays so: neither can become the reason after the other.
-        let is_reached = self.end() <= now && validity.is_valid_at(now);
-        if is_reached {
-            self.is_reached.store(true, Ordering::Release);
-        }
-        is_reached
+        state == REACHED
     }
 }

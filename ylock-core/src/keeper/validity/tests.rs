@@ -275,3 +275,52 @@ fn a_loss_between_the_look_and_the_wait_is_told() {
     });
     assert_eq!(polled(pin!(validity.lost(None))), Some(LossReason::Revoked));
 }
+
+/// A hold under a grant from the start that may last for half of a lease.
+fn bound() -> Bound {
+    Bound::new(start(), LEASE / 2)
+}
+
+#[test]
+fn a_hold_that_reaches_its_bound_is_lost_at_that_moment_and_for_that_reason() {
+    let (scripted, validity) = granted();
+    let bound = bound();
+    let mut lost = pin!(validity.lost(Some(&bound)));
+    scripted.set(Moment::from_nanos(bound.end().as_nanos() - 1));
+    assert_eq!(validity.up_to(Some(&bound), validity.remaining()), INSTANT);
+    assert_eq!(polled(lost.as_mut()), None);
+    scripted.set(bound.end());
+    assert_eq!(validity.up_to(Some(&bound), validity.remaining()), Duration::ZERO);
+    validity.ring();
+    assert_eq!(polled(lost), Some(LossReason::HeldTooLong));
+    // The grant has other holders, and what becomes of it is not why this one is lost.
+    assert!(validity.is_valid());
+    validity.lose(LossReason::Revoked);
+    assert_eq!(polled(pin!(validity.lost(Some(&bound)))), Some(LossReason::HeldTooLong));
+    assert_eq!(polled(pin!(validity.lost(None))), Some(LossReason::Revoked));
+}
+
+#[test]
+fn a_lease_that_is_over_at_the_first_look_after_both_is_the_reason_for_good() {
+    let (scripted, validity) = granted();
+    let bound = bound();
+    scripted.set(end());
+    assert!(!bound.is_reached(&validity, end()));
+    assert_eq!(polled(pin!(validity.lost(Some(&bound)))), Some(LossReason::Lapsed));
+    // One that has read the clock before, and comes late.
+    assert!(!bound.is_reached(&validity, bound.end()));
+}
+
+#[test]
+fn a_bound_that_comes_after_the_loss_or_the_release_is_no_loss() {
+    for reason in [None, Some(LossReason::Revoked)] {
+        let (scripted, validity) = granted();
+        let bound = bound();
+        match reason {
+            Some(reason) => validity.lose(reason),
+            None => validity.finish(),
+        }
+        scripted.set(bound.end());
+        assert_eq!(polled(pin!(validity.lost(Some(&bound)))), reason);
+    }
+}
