@@ -1,13 +1,17 @@
 //! What the library says in the log.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
-use tracing::Level;
-use tracing::subscriber::DefaultGuard;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
+use tracing::{Dispatch, Level};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
+
+/// One more subscriber, which wants nothing. While there is only one, `tracing` decides for good whether a place of the log is wanted by the
+/// subscriber of the thread that comes there first: often that of another test, which has none.
+static ONE_MORE: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
 
 /// What was logged by this thread.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +20,7 @@ pub struct Log(Arc<Mutex<Vec<u8>>>);
 impl Log {
     /// Returns what this thread logs from now on, at this level and those above it, until the guard is dropped.
     pub fn of(level: Level) -> (Self, DefaultGuard) {
+        LazyLock::force(&ONE_MORE);
         let log = Self::default();
         let subscriber = tracing_subscriber::fmt()
             .with_writer(log.clone())

@@ -3,21 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ylock_core::layer::{ClientEvent, End, Event};
 use ylock_core::{ErrorKind, Guard, LossReason, MemoryStore, Options, Unlocked, Ylock};
+use ylock_testkit::{Call, Faulty, eventually};
 
 use super::{granted, lock};
-use crate::support::Warped;
+use crate::support::{Meanwhile, Warped};
 
 const LEASE: Duration = Duration::from_secs(10);
 const LONGEST: Duration = Duration::from_secs(5);
 /// The lease may not be relied on any more.
 const LAPSED: Duration = Duration::from_millis(9_500);
 
+fn options() -> Options {
+    Options::default().with_lease(LEASE).with_max_hold(LONGEST)
+}
+
 async fn held() -> (Arc<Warped>, Ylock, Guard) {
     let warped = Warped::new();
     let store = MemoryStore::in_environment(warped.clone());
-    let options = Options::default().with_lease(LEASE).with_max_hold(LONGEST);
-    let ylock = Ylock::new(store.engine()).with_options(options);
+    let ylock = Ylock::new(store.engine()).with_options(options());
     let guard = granted(lock(&ylock).write()).await;
     (warped, ylock, guard)
 }
@@ -92,4 +97,29 @@ async fn its_holder_is_told_soon_after_the_machine_was_suspended() {
     let woken = tokio::time::Instant::now();
     assert_eq!(lost.await, LossReason::HeldTooLong);
     assert!(woken.elapsed() <= Duration::from_millis(600), "told after {:?}", woken.elapsed());
+}
+
+/// The guard has said why. A renewal that was under way brings another reason.
+#[tokio::test(start_paused = true)]
+async fn a_reason_that_comes_later_is_not_told_beside_it() {
+    let (warped, meanwhile) = (Warped::new(), Arc::new(Meanwhile::at(Call::Renew)));
+    let store = MemoryStore::in_environment(warped.clone());
+    let ylock = Ylock::over(Faulty::over(Arc::new(store.engine()), &meanwhile)).with_options(options());
+    let mut events = ylock.events();
+    let guard = granted(lock(&ylock).write()).await;
+    let lease = guard.lease();
+    meanwhile.set(move || {
+        warped.jump(LONGEST);
+        assert_eq!(lease.loss(), Some(LossReason::HeldTooLong));
+    });
+    assert_eq!(Ylock::new(store.engine()).revoke("group", "name").await.unwrap(), 1);
+    let given_back = || async { meanwhile.is_done() && ylock.keys_in_use() == 0 };
+    eventually(LEASE, "the loss is told, and it is given back", given_back).await;
+    let of_hold = |event| match event {
+        Event::ClientEvent(ClientEvent::HoldEnded { end, .. }) => Some(end),
+        _ => None,
+    };
+    let of_holds: Vec<_> = std::iter::from_fn(|| events.try_next()).filter_map(of_hold).collect();
+    assert_eq!(of_holds, [End::Lost(LossReason::HeldTooLong)]);
+    assert_eq!(guard.loss(), Some(LossReason::HeldTooLong));
 }
