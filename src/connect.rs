@@ -102,10 +102,11 @@ pub(crate) static ENGINES: [Engine; 7] = [
 ///   service; and `redis+cluster://user:password@host1,host2:port`. They need the same features; `rediss+…` is for TLS.
 /// - `zookeeper://user:password@host1,host2:port/path`, with the Cargo feature `zookeeper`.
 ///
-/// The options `lease`, `fairness`, `hand_over`, `hand_over_time`, `wait` and `max_hold` may follow after `?` with every engine; they
-/// become the [`Options`] of the client. With `metrics=on` and the Cargo feature `metrics` the client is
-/// measured by `MetricsLayer`; `client` [names](Ylock::with_name) it. An engine has options of its own beside them. Letters that have a meaning
-/// in a URL, such as `@` in a password, are written with a percent sign.
+/// The options `lease`, `fairness`, `hand_over`, `hand_over_time`, `wait` and `max_hold` may follow
+/// after `?` with every engine; they become the [`Options`] of the client. With `metrics=on` and
+/// the Cargo feature `metrics` the client is measured by `MetricsLayer`; `client`
+/// [names](Ylock::with_name) it. An engine has options of its own beside them. Letters that have a
+/// meaning in a URL, such as `@` in a password, are written with a percent sign.
 ///
 /// # Errors
 /// [`Config`](ErrorKind::Config) if something in the URL is wrong or needs a Cargo feature, and the engine's error if

@@ -70,10 +70,12 @@ impl Command {
 /// Runs a command while it holds a lock.
 ///
 /// The lock is given back when the command has ended. If it is lost before that, the command is sent TERM, and KILL after
-/// --grace. The same is done to one that takes longer than --max-hold, which keeps the lock until it has ended. TERM, HUP, USR1 and USR2 are passed on to the command, INT, QUIT and TSTP too unless the terminal sends them to it.
-/// Outside of the foreground of a terminal it gets a process group of its own, and the whole group gets the signals; in
-/// a terminal only the command itself. A signal that `ylock` ignores, as with nohup, stays ignored. If `ylock` is stopped
-/// for longer than the lease, the lock is lost.
+/// --grace. The same is done to one that takes longer than --max-hold, which keeps the lock until
+/// it has ended. TERM, HUP, USR1 and USR2 are passed on to the command, INT, QUIT and TSTP too
+/// unless the terminal sends them to it. Outside of the foreground of a terminal it gets a process
+/// group of its own, and the whole group gets the signals; in a terminal only the command itself. A
+/// signal that `ylock` ignores, as with nohup, stays ignored. If `ylock` is stopped for longer than
+/// the lease, the lock is lost.
 ///
 /// The first TERM or INT that is passed on is the command's own affair. The second one is KILL for
 /// it, and ends `ylock` within a second, with 128 and the number of the signal. While `ylock` waits
@@ -112,7 +114,8 @@ pub(crate) struct RunArguments {
     /// With --once-per: runs the command again within the period if it has failed or was ended
     #[arg(long, requires = "once_per")]
     pub(crate) until_done: bool,
-    /// Stops the command when it has had the lock for so long, and gives the lock back when it has ended: exit code 73
+    /// Stops the command when it has had the lock for so long, and gives the lock back when it has
+    /// ended: exit code 73
     #[arg(long, value_name = "TIME", value_parser = longer_than_zero)]
     pub(crate) max_hold: Option<Duration>,
     /// How long the command may take to end after TERM, when the lock is lost or --max-hold is over

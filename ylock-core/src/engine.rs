@@ -275,7 +275,8 @@ pub enum LossReason {
     Closed,
     /// The store shows another holder, or none.
     Gone,
-    /// It was held for as long as [`max_hold`](crate::Options::with_max_hold) lets a holder have it.
+    /// It was held for as long as [`max_hold`](crate::Options::with_max_hold) lets a holder have
+    /// it.
     HeldTooLong,
     /// The lease ran out before a renewal was confirmed.
     Lapsed,

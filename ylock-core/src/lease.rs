@@ -47,8 +47,8 @@ impl Lease {
         self.hold.token
     }
 
-    /// Returns whether the lock is held: neither lost nor given back, its lease has not run out, and it is not held for longer than
-    /// [`max_hold`](crate::Options::with_max_hold) allows.
+    /// Returns whether the lock is held: neither lost nor given back, its lease has not run out,
+    /// and it is not held for longer than [`max_hold`](crate::Options::with_max_hold) allows.
     ///
     /// Counted on this machine's own clock, which includes suspend (not on macOS), from before the last renewal was sent, less a
     /// [margin](crate::Options::margin). Once `false`, always `false`. Not guaranteed: that it is still `true`
@@ -70,7 +70,8 @@ impl Lease {
         self.hold.is_over()
     }
 
-    /// Returns how long the lock stays valid without another renewal, and within its [`max_hold`](crate::Options::with_max_hold); zero when it is not.
+    /// Returns how long the lock stays valid without another renewal, and within its
+    /// [`max_hold`](crate::Options::with_max_hold); zero when it is not.
     pub fn remaining(&self) -> Duration {
         self.hold.remaining()
     }

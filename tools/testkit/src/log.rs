@@ -9,8 +9,9 @@ use tracing::{Dispatch, Level};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 
-/// One more subscriber, which wants nothing. While there is only one, `tracing` decides for good whether a place of the log is wanted by the
-/// subscriber of the thread that comes there first: often that of another test, which has none.
+/// One more subscriber, which wants nothing. While there is only one, `tracing` decides for good
+/// whether a place of the log is wanted by the subscriber of the thread that comes there first:
+/// often that of another test, which has none.
 static ONE_MORE: LazyLock<Dispatch> = LazyLock::new(|| Dispatch::new(NoSubscriber::default()));
 
 /// What was logged by this thread.

@@ -8,7 +8,8 @@ use crate::environment::Moment;
 
 /// No look has come after the end yet.
 const OPEN: u8 = 0;
-/// At the first look after the end the lease was valid: the hold is lost because of its bound, whatever becomes of the lease.
+/// At the first look after the end the lease was valid: the hold is lost because of its bound,
+/// whatever becomes of the lease.
 const REACHED: u8 = 1;
 /// At that look the lease was over, or the grant given back or lost.
 const TOO_LATE: u8 = 2;
@@ -18,7 +19,8 @@ const TOO_LATE: u8 = 2;
 pub(super) struct Bound {
     since: Moment,
     longest: Duration,
-    /// Changes once. Of two looks at the same time the first to write decides, so all that ask are told one reason.
+    /// Changes once. Of two looks at the same time the first to write decides, so all that ask are
+    /// told one reason.
     state: AtomicU8,
 }
 
@@ -41,7 +43,8 @@ impl Bound {
         self.longest
     }
 
-    /// Returns whether the hold has lasted too long, and nothing else had ended it by then. Once it has, that is for good.
+    /// Returns whether the hold has lasted too long, and nothing else had ended it by then. Once it
+    /// has, that is for good.
     pub(super) fn is_reached(&self, validity: &Validity, now: Moment) -> bool {
         let mut state = self.state.load(Ordering::Acquire);
         if state == OPEN && self.end() <= now {

@@ -32,7 +32,8 @@ pub(super) type Reply = Result<Option<Acquired>>;
 pub(super) struct Effects {
     /// What callers are told. Most changes tell one caller or none, and allocate nothing for that.
     answers: SmallVec<[Answer; 1]>,
-    /// The grants that are lost, or under which a hold is: callers that wait for the loss are woken.
+    /// The grants that are lost, or under which a hold is: callers that wait for the loss are
+    /// woken.
     pub(super) lost: Vec<Arc<Validity>>,
     /// The request that no waiter waits for any more: the driver's wait for its answer is over.
     pub(super) cancelled: Option<Arc<Contender>>,

@@ -54,7 +54,8 @@ pub(super) struct Granted {
     pub(super) renew_again: bool,
     /// The moment at which this grant is renewed next.
     pub(super) due: Moment,
-    /// The moment at which the first of the holds ends by its bound, if there is one, or one that was given back would have ended.
+    /// The moment at which the first of the holds ends by its bound, if there is one, or one that
+    /// was given back would have ended.
     pub(super) first_end: Option<Moment>,
     /// The number of the current entry in the schedule; the others are stale.
     pub(super) turn: u64,
@@ -169,7 +170,8 @@ impl Granted {
         }
     }
 
-    /// Has the end of a new hold by its bound noticed when it comes, also if no renewal is due then.
+    /// Has the end of a new hold by its bound noticed when it comes, also if no renewal is due
+    /// then.
     pub(super) fn look_at_end(&mut self, end: Moment, effects: &mut Effects) {
         if self.first_end.is_some_and(|first| first <= end) {
             return;

@@ -19,7 +19,8 @@ pub(crate) struct Hold {
     pub(crate) validity: Arc<Validity>,
     pub(crate) owner: Owner,
     pub(crate) token: Option<Token>,
-    /// How long it may last. In a box: most last for as long as their owners want them to, and there is room for this with each key that is held.
+    /// How long it may last. In a box: most last for as long as their owners want them to, and
+    /// there is room for this with each key that is held.
     pub(super) bound: Option<Box<Bound>>,
     /// Of a reader that is a client of a semaphore: the store has shown, after this owner had entered, that the other clients count on the same number of
     /// permits. A client that comes later sees this owner.
@@ -81,7 +82,8 @@ impl Hold {
         reason
     }
 
-    /// Returns whether it has lasted too long, and its lease had not ended by then. Once it has, that is for good.
+    /// Returns whether it has lasted too long, and its lease had not ended by then. Once it has,
+    /// that is for good.
     pub(super) fn is_too_long(&self, now: Moment) -> bool {
         self.bound().is_some_and(|bound| bound.is_reached(&self.validity, now))
     }

@@ -1,4 +1,5 @@
-//! The end of holds that last for longer than they may. The grant stays for its other holders, and is given back after the last one.
+//! The end of holds that last for longer than they may. The grant stays for its other holders, and
+//! is given back after the last one.
 
 use std::sync::Arc;
 
@@ -11,7 +12,8 @@ use crate::environment::Moment;
 use crate::events::End;
 
 impl Entry {
-    /// Ends the holds that have lasted for as long as they may. Returns whether there was one: then other holders and waiters may have their turn.
+    /// Ends the holds that have lasted for as long as they may. Returns whether there was one: then
+    /// other holders and waiters may have their turn.
     pub(super) fn end_long_holds(&mut self, context: &Context<'_>, effects: &mut Effects) -> bool {
         let Phase::Granted(granted) = &self.phase else { return false };
         // Most holds have no bound, and need no clock for it.

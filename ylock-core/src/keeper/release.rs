@@ -69,8 +69,8 @@ impl Entry {
         Ok(())
     }
 
-    /// Returns the acquisition of the present grant, if this hold is one of it and it is valid. A grant that has lapsed is lost here, and a
-    /// hold that has lasted too long.
+    /// Returns the acquisition of the present grant, if this hold is one of it and it is valid. A
+    /// grant that has lapsed is lost here, and a hold that has lasted too long.
     fn held_as(
         &mut self,
         context: &Context<'_>,

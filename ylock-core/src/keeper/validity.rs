@@ -87,7 +87,8 @@ impl Validity {
         bound.map_or(remaining, |bound| remaining.min(bound.end().since(self.now())))
     }
 
-    /// Waits until the lock is lost, or until a hold under it has reached this bound, and returns why.
+    /// Waits until the lock is lost, or until a hold under it has reached this bound, and returns
+    /// why.
     pub(super) async fn lost(&self, bound: Option<&Bound>) -> LossReason {
         loop {
             let signal = self.lost_bell.listen();
@@ -113,7 +114,8 @@ impl Validity {
                 // Either order is right: both lead to the same look.
                 biased;
                 () = signal => {}
-                // The end is seen without another task's help: the task that renews may not be running.
+                // The end is seen without another task's help: the task that renews may not be
+                // running.
                 () = self.environment.sleep(self.up_to(bound, remaining)) => {}
             }
         }

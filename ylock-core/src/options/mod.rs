@@ -123,7 +123,8 @@ crate::define_options! {
     /// How long `read`, `write` and `run` wait before they fail with `TimedOut`.
     wait / with_wait: Wait or "`forever`";
 
-    /// How long a holder may have a lock at most: when it has had it for so long it is lost, and the next waiter gets it.
+    /// How long a holder may have a lock at most: when it has had it for so long it is lost, and
+    /// the next waiter gets it.
     max_hold: MaxHold or "`none`";
 }
 
@@ -148,25 +149,53 @@ impl Options {
         self
     }
 
-    /// Ends a hold that has lasted for `longest`: it is lost with the reason [`HeldTooLong`](crate::LossReason::HeldTooLong), `run` stops its work,
-    /// and the lock is given back at once, so that the next waiter gets it. The option `max_hold`, by default `none`.
+    /// Bounds how long a holder has the lock: a hold that has lasted for `longest` is lost with the
+    /// reason [`HeldTooLong`](crate::LossReason::HeldTooLong), and the lock is given back at once,
+    /// so that the next waiter gets it. The option `max_hold`, by default `none`.
     ///
-    /// A lease ends when its process dies, or does not get to run. It does not end when the work hangs: the client renews all the same. This bound
-    /// ends such a hold. As with every loss, work that is not stopped may still be at it when the next holder begins.
+    /// A lease ends when its process dies or stands still. It does not end when the work hangs: the
+    /// client renews all the same. This bound ends such a hold.
     ///
     /// The time counts from the grant to this holder, on the clock of the lease:
-    /// - An owner that acquires the lock again has one hold, which lasts no longer for that. The bound of its first acquisition counts.
-    /// - Readers that share a lock in one process have an end each, and the others read on. A downgrade does not begin the time anew.
-    /// - Each lock of a set counts for itself. A set that waits for longer for one of its locks gives back those that it has, and begins anew.
-    /// - A permit of a semaphore is a hold as well, and so is the lead of an election: give either `none` if it is to be held for as long as its
-    ///   process lives.
+    /// - Readers that share a lock in one process have an end each, and the others read on. A
+    ///   downgrade does not begin the time anew.
+    /// - Each lock of a set counts for itself. A set that waits for longer for one of its locks
+    ///   gives back those that it has, and begins anew.
+    /// - A permit of a semaphore is a hold as well, and so are the lead of an election and the
+    ///   lock of a job that runs once per period. A leader that is to lead for as long as its
+    ///   process lives has [none](Self::without_max_hold).
+    ///
+    /// # Reentrancy
+    /// An owner that acquires the lock again has one hold, which lasts no longer for that. The
+    /// bound of its first acquisition counts.
+    ///
+    /// # If the lock is lost
+    /// `run` stops its work, and a guard says so from that moment on. As with every loss, work that
+    /// is not stopped may still be at it when the next holder begins.
+    ///
+    /// # Errors
+    /// Zero is refused with [`Config`](crate::ErrorKind::Config) by whatever takes the options.
+    ///
+    /// # Examples
+    /// A report that takes minutes does not keep the next one out when it hangs:
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock::{Options, Ylock};
+    /// # async fn write_report() {}
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let hour = Options::default().with_max_hold(Duration::from_secs(3600));
+    /// let report = Ylock::in_memory().lock("reports", "2026").with_options(hour);
+    /// report.run(|_| write_report()).await?;
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn with_max_hold(mut self, longest: Duration) -> Self {
         self.max_hold = Some(MaxHold(Some(longest)));
         self
     }
 
-    /// Lets a hold last for as long as its holder wants it to, whatever the layers below say: the option `max_hold=none`.
+    /// Lets a hold last for as long as its holder wants it to, whatever the layers below say: the
+    /// option `max_hold=none`.
     #[must_use]
     pub fn without_max_hold(mut self) -> Self {
         self.max_hold = Some(MaxHold(None));
@@ -218,7 +247,8 @@ impl Options {
         self.wait.unwrap_or(Wait::Forever)
     }
 
-    /// Returns how long a hold may last; `None` if that is for as long as its holder wants it to. See [`with_max_hold`](Self::with_max_hold).
+    /// Returns how long a hold may last; `None` if that is for as long as its holder wants it to.
+    /// See [`with_max_hold`](Self::with_max_hold).
     pub fn max_hold(&self) -> Option<Duration> {
         self.max_hold.unwrap_or_default().0
     }

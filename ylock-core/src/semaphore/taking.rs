@@ -45,7 +45,8 @@ pub(super) struct Taking<'a> {
     pub(super) terms: &'a Terms,
     pub(super) keys: &'a Keys,
     pub(super) deadline: Deadline,
-    /// For the locks besides the permit: they are held for as long as the call waits, so a bound on holds would cost its place in the queue.
+    /// For the locks besides the permit: they are held for as long as the call waits, so a bound on
+    /// holds would cost its place in the queue.
     pub(super) unbounded: Arc<Options>,
     pub(super) at: Site,
 }

@@ -180,7 +180,8 @@ pub async fn a_lock_is_held_for_longer_than_a_minute(fixture: Fixture) {
     assert_eq!(shared.unlock().await.unwrap(), Unlocked::Released);
 }
 
-/// A hold that lasts for longer than it may is lost, and another client gets the lock, long before a lease is over, although the guard is still there.
+/// A hold that lasts for longer than it may is lost, and another client gets the lock, long before
+/// a lease is over, although the guard is still there.
 pub async fn a_hold_that_lasts_too_long_ends_and_the_next_gets_in(fixture: Fixture) {
     let longest = Duration::from_millis(200);
     let bounded = Options::default().with_lease(fixture.long_lease()).with_max_hold(longest);

@@ -83,7 +83,8 @@ impl Child {
         Ok(code(status?))
     }
 
-    /// Waits as [`ended`](Self::ended) does, and stops the command when it has had the lock for as long as it may.
+    /// Waits as [`ended`](Self::ended) does, and stops the command when it has had the lock for as
+    /// long as it may.
     pub(super) async fn ended_in_time(&mut self, arguments: &RunArguments) -> Result<u8> {
         let Some(longest) = arguments.max_hold else { return self.ended().await };
         if let Ok(ended) = timeout(longest, self.ended()).await {

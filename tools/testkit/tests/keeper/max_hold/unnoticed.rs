@@ -1,4 +1,5 @@
-//! A hold whose end comes while nothing of this process runs: the first call afterwards finds out. The clock jumps, and no timer notices.
+//! A hold whose end comes while nothing of this process runs: the first call afterwards finds out.
+//! The clock jumps, and no timer notices.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +76,8 @@ async fn its_writer_does_not_become_a_reader() {
     assert_eq!(guard.downgrade().await.unwrap_err().kind(), ErrorKind::Lost);
 }
 
-/// The work takes the whole time in one go, so that nothing could stop it; and when it ends, nothing has been told yet.
+/// The work takes the whole time in one go, so that nothing could stop it; and when it ends,
+/// nothing has been told yet.
 #[tokio::test(start_paused = true)]
 async fn work_that_ends_after_it_has_not_been_done_under_the_lock() {
     let (warped, ylock, guard) = held().await;
