@@ -32,16 +32,20 @@ async fn what_is_left_of_it_is_no_more_than_the_bound_leaves() {
     assert_eq!(guard.remaining(), SOON);
 }
 
+/// Before the first renewal, and after many.
 #[tokio::test(start_paused = true)]
 async fn the_next_client_gets_the_lock_at_once_although_the_guard_is_there() {
-    let (here, there) = clients();
-    let start = Instant::now();
-    let guard = granted(lock(&here).write()).await;
-    let next = timeout(LONGEST + SOON, lock(&there).write()).await.expect("the bound is over").unwrap();
-    passed(LONGEST, start);
-    assert!(next.token() > guard.token() && !guard.is_valid());
-    assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
-    assert!(next.is_valid() && lock(&here).try_write().await.unwrap().is_none());
+    for longest in [SOON, LONGEST] {
+        let (here, there) = clients();
+        let start = Instant::now();
+        let brief = lock(&here).with_options(Options::default().with_max_hold(longest));
+        let guard = granted(brief.write()).await;
+        let next = timeout(LONGEST * 2, lock(&there).write()).await.expect("the bound is over").unwrap();
+        passed(longest, start);
+        assert!(next.token() > guard.token() && !guard.is_valid());
+        assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
+        assert!(next.is_valid() && lock(&here).try_write().await.unwrap().is_none());
+    }
 }
 
 #[tokio::test(start_paused = true)]

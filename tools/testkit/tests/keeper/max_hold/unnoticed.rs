@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ylock_core::layer::{ClientEvent, End, Event};
 use ylock_core::{ErrorKind, Guard, LossReason, MemoryStore, Options, Unlocked, Ylock};
-use ylock_testkit::{Call, Faulty, eventually};
+use ylock_testkit::{Call, Faulty, eventually, poll_once};
 
 use super::{granted, lock};
 use crate::support::{Meanwhile, Warped};
@@ -62,6 +62,15 @@ async fn its_owner_does_not_enter_again_under_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_waiter_that_comes_afterwards_does_not_wait_for_the_next_look() {
+    let (warped, ylock, guard) = held().await;
+    warped.jump(LONGEST);
+    let next = lock(&ylock);
+    let next = poll_once(std::pin::pin!(next.write())).await.expect("at once").unwrap();
+    assert!(next.is_valid() && next.token() > guard.token());
+}
+
+#[tokio::test(start_paused = true)]
 async fn giving_it_back_says_that_it_was_lost() {
     let (warped, ylock, guard) = held().await;
     warped.jump(LONGEST);
@@ -93,7 +102,7 @@ async fn work_that_ends_after_it_has_not_been_done_under_the_lock() {
 async fn its_holder_is_told_soon_after_the_machine_was_suspended() {
     let (warped, _ylock, guard) = held().await;
     let mut lost = Box::pin(guard.lost());
-    assert!(ylock_testkit::poll_once(lost.as_mut()).await.is_none());
+    assert!(poll_once(lost.as_mut()).await.is_none());
     tokio::time::sleep(Duration::from_secs(1)).await;
     warped.jump(LONGEST);
     let woken = tokio::time::Instant::now();
