@@ -390,6 +390,7 @@ pub trait AtOnce: fmt::Debug + Send + Sync {
 ///   [`Grant::sent`] or the last [`Renewal::Renewed`], less the [margin](crate::Options::margin), has not passed.
 /// - **Unknown outcomes.** Every future may be dropped at any point, and every call may fail after it had an effect.
 ///   A later `release` with the same id undoes it for good, also if the request is still on its way.
+///   Where every request of an acquisition was certainly refused, it is answered without a request.
 /// - **Errors** say what went wrong in the store. The keeper adds the engine and the key.
 /// - **No policy.** Reentrancy, local queues, the schedule of renewals and retries of releases live above.
 /// - Not promised: that a holder has stopped when its lease is over.

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use ylock_core::{ErrorKind, LossReason};
+use ylock_core::engine::{AcquisitionId, Engine, Patience, Release, Request};
+use ylock_core::{ClientName, ErrorKind, Key, LossReason, Mode, Owner};
 use ylock_testkit::an_outage_is_told_as_one;
 
 use super::own_server::OwnServer;
 use super::{
-    LEASE, LONG, acquire, client, client_with, is_held, one_holds_and_another_waits, unlock, until, waiters,
-    within,
+    LEASE, LONG, acquire, client, client_with, engine_with, is_held, one_holds_and_another_waits, unlock,
+    until, waiters, within,
 };
 
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -91,4 +92,23 @@ async fn a_wait_for_a_server_that_hangs_is_no_wait_for_a_lock() {
     server.stop();
     an_outage_is_told_as_one(&ylock, "users", REQUEST_TIMEOUT).await;
     server.go_on();
+}
+
+/// The first request may have been on its way when the server was killed; later ones find no
+/// connection.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn what_could_not_be_sent_is_not_to_be_undone() {
+    let mut server = OwnServer::start().await;
+    let engine = engine_with(&server.options()).await;
+    server.kill();
+    let (key, environment) = (Key::new("users", "alice").unwrap(), engine.environment());
+    until("an acquisition is refused that leaves nothing to undo", async || {
+        let (id, name) = (AcquisitionId::new(&*environment), ClientName::default());
+        let request = Request::new(key.clone(), id, Mode::Write, Owner::new(), name, LONG);
+        engine.acquire(&request.with_patience(Patience::Try)).await.expect_err("it is away");
+        // Of one that is in doubt this is an error, for as long as the server is away.
+        engine.release(&key, id, None).await.is_ok_and(|answer| answer == Release::WasGone)
+    })
+    .await;
 }
