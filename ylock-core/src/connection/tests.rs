@@ -81,7 +81,7 @@ async fn after_an_attempt_that_has_failed_there_is_a_moment_of_rest() {
         server.get(Duration::ZERO, true).await.unwrap_err();
     }
     assert_eq!(server.attempts(), 1);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.shared.environment.sleep(Duration::from_millis(100)).await;
     assert_eq!(server.number().await, 2);
 }
 

@@ -67,9 +67,7 @@ async fn attempt(
         is_started.store(true, Ordering::SeqCst);
         scene.leaves.now(Left::Lock);
         match Child::start(arguments, scheduled.token()) {
-            Ok(started) => {
-                Ended(scene.ended(command.lock().await.insert(started), arguments).await)
-            }
+            Ok(started) => Ended(scene.ended(command.lock().await.insert(started), arguments).await),
             Err(failed) => Ended(Err(failed)),
         }
     };

@@ -190,7 +190,7 @@ fn a_runtime_that_shuts_down_is_not_remembered_by_those_who_enter_then_and_runs_
         begun.recv_timeout(SOON).unwrap();
         drop(runtime);
         assert_eq!(told.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
-        assert!(!runtimes.known(id).is_some());
+        assert!(runtimes.known(id).is_none());
     }
 }
 
