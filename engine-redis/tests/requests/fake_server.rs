@@ -25,6 +25,8 @@ pub(crate) enum Answer {
     Busy,
     Number(i64),
     Lost(&'static str),
+    /// The script says that the server throws away locks.
+    Evicts,
     /// An error, in these words.
     Refused(&'static str),
     /// The connection ends without an answer.
@@ -164,6 +166,7 @@ impl Answer {
             Self::Busy => format!("*1\r\n{}", bulk("busy")),
             Self::Number(number) => format!(":{number}\r\n"),
             Self::Lost(why) => format!("*2\r\n:0\r\n{}", bulk(why)),
+            Self::Evicts => format!("*2\r\n{}{}", bulk("evicts"), bulk("allkeys-lru")),
             Self::Refused(words) => format!("-{words}\r\n"),
             Self::HangsUp => return None,
         })

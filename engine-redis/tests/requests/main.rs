@@ -16,7 +16,7 @@ use ylock_engine_redis::RedisOptions;
 use ylock_engine_redis::options::{Eviction, Notify};
 use ylock_testkit::eventually;
 
-use Answer::{Busy, Granted, HangsUp, Lost, Number, Queued, Refused};
+use Answer::{Busy, Evicts, Granted, HangsUp, Lost, Number, Queued, Refused};
 
 const LEASE: Duration = Duration::from_secs(5);
 /// As the guarantees say of a request without an answer.
@@ -100,14 +100,15 @@ const ENDED: &str =
 /// There is nothing to undo; and the attempt would be refused as well, for a lease.
 #[tokio::test(start_paused = true)]
 async fn an_acquisition_that_was_refused_is_given_back_without_a_request() {
-    for words in [MAY_NOT, "LOADING Redis is loading the dataset in memory"] {
-        let server = FakeServer::answering([Refused(words); 100]);
+    let loading = Refused("LOADING Redis is loading the dataset in memory");
+    for answer in [Refused(MAY_NOT), loading, Evicts] {
+        let server = FakeServer::answering([answer; 100]);
         let engine = server.engine(options()).await;
         engine.acquire(&attempt()).await.unwrap_err();
         let asked = server.names().len();
         let request = attempt();
         let released = engine.release(&request.key, request.id, None).await.unwrap();
-        assert_eq!((released, server.names().len()), (Release::WasGone, asked), "{words}");
+        assert_eq!((released, server.names().len()), (Release::WasGone, asked), "{answer:?}");
     }
 }
 
