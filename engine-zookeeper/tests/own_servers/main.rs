@@ -24,7 +24,6 @@ mod runtimes;
 #[path = "../server/mod.rs"]
 mod server;
 mod stored;
-mod taken_up;
 mod thief;
 #[cfg(feature = "tls")]
 mod tls;

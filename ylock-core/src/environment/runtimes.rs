@@ -158,8 +158,10 @@ impl Runtimes {
 
     fn remember(self: &Arc<Self>, handle: Handle) {
         let (known, watch) = self.watched(&handle);
+        // Of two callers that come at once the first one counts: tasks of the client may be there already.
         self.known.rcu(|all| {
-            all.iter().filter(|other| other.id() != known.id()).chain([&known]).cloned().collect::<Vec<_>>()
+            let is_known = all.iter().any(|other| other.id() == known.id());
+            all.iter().chain((!is_known).then_some(&known)).cloned().collect::<Vec<_>>()
         });
         start(&handle, watch);
         if self.prefers_callers && is_current_thread(&handle) && self.known(known.id()).is_some() {
