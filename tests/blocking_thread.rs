@@ -1,4 +1,4 @@
-//! The thread of a blocking client, alone in its process so that threads can be counted.
+//! The threads of a blocking client, alone in its process so that threads can be counted.
 #![cfg(target_os = "linux")]
 
 use std::time::Duration;
@@ -26,17 +26,17 @@ fn wait_for(count: usize) {
 }
 
 #[test]
-fn a_client_has_one_thread_which_ends_with_its_last_value() {
+fn a_client_has_two_threads_which_end_with_its_last_value() {
     assert_eq!(threads(), 0);
     let ylock = Ylock::in_memory();
     let guard = ylock.lock("users", "alice").write().unwrap();
-    wait_for(1);
+    wait_for(2);
     let (clone, locks) = (ylock.clone(), ylock.locks("users"));
     drop((ylock, clone));
     let reading = locks.read("bob").unwrap();
     drop((locks, reading));
     assert!(guard.is_valid());
-    wait_for(1);
+    wait_for(2);
     drop(guard);
     wait_for(0);
 }

@@ -31,7 +31,13 @@ impl FileEngine {
     /// [`Config`](ErrorKind::Config) for a folder that processes of other users, or of other hosts, could change, or that
     /// cannot be made; [`Unavailable`](ErrorKind::Unavailable) if there is no room.
     pub async fn connect(options: &FileOptions) -> Result<Self> {
-        let client = Client::open(options, SystemEnvironment::shared()).await;
+        Self::over(options, SystemEnvironment::shared()).await
+    }
+
+    /// The same in another environment. For tests.
+    #[doc(hidden)]
+    pub async fn over(options: &FileOptions, environment: Arc<dyn Environment>) -> Result<Self> {
+        let client = Client::open(options, environment).await;
         let client = client.map_err(|error| error.with_engine(NAME))?;
         attend::start(&client);
         sweep::sweep(&client).await;

@@ -67,7 +67,7 @@ async fn a_request_that_follows_a_release_goes_with_its_client() {
 fn a_waiter_is_told_of_a_release_and_not_of_a_try_that_fails() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (running, standing, folder) = (runtime(), runtime(), Folder::new());
-    let waits = standing.block_on(folder.client());
+    let waits = standing.block_on(folder.client_that_stands());
     let pipe = folder.clients().remove(0);
     let (holds, tries) = running.block_on(async { (folder.client().await, folder.client().await) });
     let held = request(&holds);
@@ -91,7 +91,7 @@ fn a_waiter_is_told_of_a_release_and_not_of_a_try_that_fails() {
 fn a_waiter_whose_message_found_no_room_looks_all_the_same() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (running, standing, folder) = (runtime(), runtime(), Folder::new());
-    let waits = standing.block_on(folder.client());
+    let waits = standing.block_on(folder.client_that_stands());
     let pipe = folder.clients().remove(0);
     let holds = running.block_on(folder.client());
     // It would look by itself after ten minutes.

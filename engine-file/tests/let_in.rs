@@ -51,7 +51,7 @@ struct Case {
 impl Case {
     fn new() -> Self {
         let (running, standing, folder) = (runtime(), runtime(), Folder::new());
-        let waits = standing.block_on(folder.client());
+        let waits = standing.block_on(folder.client_that_stands());
         let pipe_of_waits = folder.path().join("clients").join(folder.clients().remove(0));
         let holds = running.block_on(folder.client());
         let held = request(&holds, LONG);

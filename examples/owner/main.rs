@@ -59,6 +59,7 @@ async fn parent(pauses: usize, url: &str) -> Result<ExitCode> {
                 (_, Said::Work(token)) => drop(worker.take(token).await?),
             }
         };
+        processes.pause(paused).await?;
         let (mut late, mut done_by_another) = (None, false);
         while late.is_none() {
             match processes.next().await? {
@@ -68,7 +69,7 @@ async fn parent(pauses: usize, url: &str) -> Result<ExitCode> {
                     let was_done = worker.take(token).await?;
                     if was_done && !done_by_another {
                         done_by_another = true;
-                        processes.go_on(paused).await?;
+                        processes.resume(paused).await?;
                     }
                 }
             }

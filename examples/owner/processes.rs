@@ -60,6 +60,23 @@ impl Processes {
         Ok(self.inputs[owner].write_all(b"go on\n").await?)
     }
 
+    /// Pauses an owner: nothing of it runs any more, also not what renews its lock.
+    pub(crate) async fn pause(&self, owner: usize) -> Result<()> {
+        self.signal(owner, "STOP").await
+    }
+
+    /// Ends the pause of an owner, and lets it go on.
+    pub(crate) async fn resume(&mut self, owner: usize) -> Result<()> {
+        self.signal(owner, "CONT").await?;
+        self.go_on(owner).await
+    }
+
+    async fn signal(&self, owner: usize, signal: &str) -> Result<()> {
+        let pid = self.children[owner].id().ok_or("the owner has ended")?;
+        let sent = Command::new("sh").arg("-c").arg(format!("kill -s {signal} {pid}")).status().await?;
+        if sent.success() { Ok(()) } else { Err(format!("{signal} could not be sent: {sent}").into()) }
+    }
+
     pub(crate) async fn end(mut self) -> Result<()> {
         for child in &mut self.children {
             child.kill().await?;

@@ -17,7 +17,7 @@ use crate::{ClientName, Config, Error, Guarantees, Layer, Name, Options, Result,
 
 /// Distributed locks on one store, for synchronous code; as [`ylock::Ylock`](crate::Ylock). Cheap to clone; all clones are the same client.
 ///
-/// It has one thread of its own; see the [module](super).
+/// It has threads of its own; see the [module](super).
 #[derive(Clone)]
 pub struct Ylock(Tied<crate::Ylock>);
 

@@ -3,9 +3,9 @@
 //! Names and meaning are those of the async API, of which the values here are thin covers: what is not said here is said there. Values that wait for
 //! nothing are the same: [`Lease`](crate::Lease), [`Token`](crate::Token), [`Owner`](crate::Owner), [`Options`](crate::Options) and so on.
 //!
-//! # The thread of the client
-//! A client starts one thread, on which it renews leases, gives back what was dropped, and talks to its store; every value of the client keeps it.
-//! When the last value goes the thread ends by itself, without a wait for it: at once where nothing is left to be given back, and two leases later
+//! # The threads of the client
+//! A client starts two threads, on which it renews leases, gives back what was dropped, and talks to its store; every value of the client keeps them.
+//! When the last value goes the threads end by themselves, without a wait for them: at once where nothing is left to be given back, and two leases later
 //! at the latest.
 //!
 //! # What cannot be promised without futures

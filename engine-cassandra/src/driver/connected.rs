@@ -8,6 +8,7 @@ use futures_util::future::Shared;
 use scylla::client::session::Session;
 use scylla::statement::prepared::PreparedStatement;
 use tokio::sync::oneshot;
+use tracing::instrument::WithSubscriber;
 use ylock_core::Result;
 use ylock_core::environment::{Answer, Environment};
 
@@ -99,6 +100,8 @@ async fn for_all<T: Send + 'static>(
     options: &CassandraOptions,
 ) -> Result<T> {
     let (publish, outcome) = oneshot::channel();
+    // What connecting tells the log is for the caller.
+    let work = work.with_current_subscriber();
     environment.spawn_for_all(Box::pin(async move {
         // The caller may have ended.
         let _ = publish.send(work.await);

@@ -1,14 +1,11 @@
 //! The rule by which the rows of dead clients go: the table records it.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use scylla::client::session::Session;
-use tokio::runtime::{Builder, Runtime};
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_cassandra::CassandraOptions;
-use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::options::{Expiry, SchemaMode};
 
 use super::cluster::*;
@@ -151,41 +148,6 @@ async fn a_table_that_cannot_be_used_is_not_asked_for_its_rule() {
         assert!(!text.contains("expiry"), "{text}");
     })
     .await;
-}
-
-fn runtime() -> Runtime {
-    Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
-}
-
-fn in_a_runtime<T>(work: impl Future<Output = T>) -> T {
-    runtime().block_on(work)
-}
-
-/// All clients were to be ended before the comment was altered; this one was not, and connects again.
-#[test]
-#[ignore = "needs cassandra: run `cargo xtask test`"]
-fn a_client_whose_connections_are_made_anew_finds_out_that_the_rule_is_another_one() {
-    let keyspace = format!("ylock_fresh_{:016x}", environment().random());
-    let first = runtime();
-    let table = first.block_on(connect(&creating(&keyspace))).unwrap();
-    first.block_on(table.read(&key("x"))).unwrap();
-    drop(first);
-    let another = runtime();
-    another.block_on(table.read(&key("x"))).expect("the rule is the same");
-    in_a_runtime(async {
-        let session = session().await;
-        alter(&session, &keyspace, "expiry=ttl").await;
-    });
-    drop(another);
-    in_a_runtime(async {
-        let error = table.read(&key("x")).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Config, "{error}");
-        assert!(
-            error.to_string().contains("one of expiry=ttl, and this client has expiry=observed"),
-            "{error}"
-        );
-        run(&session().await, &format!("DROP KEYSPACE {keyspace}")).await;
-    });
 }
 
 /// The rule of a table that a refused client has left behind would refuse the next one as well.

@@ -1,5 +1,7 @@
 //! A folder for the locks of one test.
 
+mod standing;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -39,6 +41,12 @@ impl Folder {
     #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) async fn client(&self) -> FileEngine {
         FileEngine::connect(&FileOptions::new(&self.path)).await.unwrap()
+    }
+
+    /// Connects another client, whose background work stands still with this runtime.
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) async fn client_that_stands(&self) -> FileEngine {
+        FileEngine::over(&FileOptions::new(&self.path), standing::Standing::new()).await.unwrap()
     }
 
     /// Returns the names of the files of keys.

@@ -240,7 +240,11 @@ impl Runtimes {
                 biased;
                 // An error: it ends at this moment.
                 moved = known.poke() => moved.is_ok(),
-                () = Timer::new(patience) => false,
+                // In two steps: after a pause of the whole process the first one is over at once, and the other runtimes have had no time.
+                () = async {
+                    Timer::new(patience / 2).await;
+                    Timer::new(patience / 2).await;
+                } => false,
             }
         });
         let moved = join_all(moved).await;
@@ -285,7 +289,7 @@ impl Runtimes {
     /// Looks at the runtimes of the program from time to time, for as long as there is work in one.
     fn look_from_now_on(self: &Arc<Self>) {
         if !self.is_looking.load(Ordering::Relaxed) && !self.is_looking.swap(true, Ordering::AcqRel) {
-            self.spawn_for_all(Box::pin(look(Arc::downgrade(self))));
+            self.spawn_for_all(Box::pin(look(Looking(Arc::downgrade(self)))));
         }
     }
 
@@ -294,18 +298,30 @@ impl Runtimes {
     }
 }
 
-async fn look(runtimes: Weak<Runtimes>) {
+async fn look(looking: Looking) {
     loop {
         Timer::new(LOOK).await;
-        let Some(runtimes) = runtimes.upgrade() else { return };
+        let Some(runtimes) = looking.0.upgrade() else { return };
         if !runtimes.has_work() {
-            runtimes.is_looking.store(false, Ordering::Release);
-            // Work that came in between found that a task was looking.
-            if !runtimes.has_work() || runtimes.is_looking.swap(true, Ordering::AcqRel) {
-                return;
+            drop(looking);
+            // Work that has come in between found that a task was looking.
+            if runtimes.has_work() {
+                runtimes.look_from_now_on();
             }
+            return;
         }
         runtimes.abandon_standing(None, PATIENCE).await;
+    }
+}
+
+/// A look that goes on. Dropped with its task, however that ends: then the next work begins another one.
+struct Looking(Weak<Runtimes>);
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        if let Some(runtimes) = self.0.upgrade() {
+            runtimes.is_looking.store(false, Ordering::Release);
+        }
     }
 }
 
