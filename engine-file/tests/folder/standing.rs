@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId, SystemEnvironment};
+use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
 
 /// The environment; see the [module](self).
 pub(crate) struct Standing(Arc<dyn Environment>);
@@ -35,18 +35,6 @@ impl Environment for Standing {
     #[allow(clippy::disallowed_methods, reason = "a test says in which runtime it runs")]
     fn spawn(&self, future: BoxFuture) {
         drop(tokio::spawn(future));
-    }
-
-    fn spawn_begun(&self, future: BoxFuture, _runtime: RuntimeId) {
-        self.spawn(future);
-    }
-
-    fn spawn_for_all(&self, future: BoxFuture) {
-        self.spawn(future);
-    }
-
-    fn runs_here(&self) -> bool {
-        self.enter()
     }
 
     fn enter(&self) -> bool {

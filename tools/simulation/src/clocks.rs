@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId};
+use ylock_core::environment::{BoxFuture, Environment, Moment};
 
 use crate::chance::Chance;
 use crate::world::{Actor, World, sleep};
@@ -85,18 +85,6 @@ impl Environment for Clocks {
 
     fn spawn(&self, future: BoxFuture) {
         self.world.spawn(self.actor, future);
-    }
-
-    fn spawn_begun(&self, future: BoxFuture, _runtime: RuntimeId) {
-        self.spawn(future);
-    }
-
-    fn spawn_for_all(&self, future: BoxFuture) {
-        self.spawn(future);
-    }
-
-    fn runs_here(&self) -> bool {
-        self.enter()
     }
 
     fn enter(&self) -> bool {

@@ -17,15 +17,17 @@ use crate::error::Result;
 /// connection when a server is back.
 const REST: Duration = Duration::from_millis(100);
 
-/// The outcome of an attempt, for all callers that wait for it. They are woken in an order that follows from the order in which they
-/// began and ceased to wait: those of a channel `watch` would be woken in an order of chance, and no run of the simulation could be
-/// repeated.
+/// The outcome of an attempt, for all callers that wait for it. They are woken in an order that
+/// follows from the order in which they began and ceased to wait: those of a channel `watch` would
+/// be woken in an order of chance, and no run of the simulation could be repeated.
 ///
-/// Unconstrained: whatever else a task has done in its turn, an outcome that is there must not look as if it were not.
+/// Unconstrained: whatever else a task has done in its turn, an outcome that is there must not look
+/// as if it were not.
 type Outcome = Shared<Unconstrained<oneshot::Receiver<Result<()>>>>;
 
-/// The last attempt, under way or over. It goes on in a task of its own, also after the callers that need it have ended, and whether or
-/// not their futures are polled: none of them holds up the others, and a server that is far away is reached all the same.
+/// The last attempt, under way or over. It goes on in a task of its own, also after the callers
+/// that need it have ended, and whether or not their futures are polled: none of them holds up the
+/// others, and a server that is far away is reached all the same.
 #[derive(Default)]
 pub struct SharedAttempt(Mutex<Option<(Moment, Outcome)>>);
 
@@ -39,11 +41,11 @@ pub enum Place {
 }
 
 impl SharedAttempt {
-    /// Returns the outcome of the attempt that is under way, or has just failed, or of a new one. `None` if the runtime of the attempt
-    /// has ended.
+    /// Returns the outcome of the attempt that is under way, or has just failed, or of a new one.
+    /// `None` if the runtime of the attempt has ended.
     ///
-    /// `longest`: an attempt that has been under way for so long is left alone. `patience`: how long a runtime may run nothing that the
-    /// attempt may rest on.
+    /// `longest`: an attempt that has been under way for so long is left alone. `patience`: how
+    /// long a runtime may run nothing that the attempt may rest on.
     pub async fn join(
         &self,
         environment: &Arc<dyn Environment>,

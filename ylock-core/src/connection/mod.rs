@@ -17,7 +17,8 @@ pub use attempt::{Place, SharedAttempt};
 use crate::environment::{Answer, Environment, RuntimeId};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The number of times that a request looks for a connection, because the runtime of one may have ended and taken it along.
+/// The number of times that a request looks for a connection, because the runtime of one may have
+/// ended and taken it along.
 const ATTEMPTS: usize = 4;
 
 /// The driver's side of a connection.
@@ -43,8 +44,9 @@ impl<C: Connected> Connected for Arc<C> {
 
 /// A connection that all requests of a client share; see the [module](self).
 ///
-/// The driver's tasks for a connection run in the runtime in which it was made, which is that of the caller that has needed it first.
-/// When that runtime ends, or stands still, the next request connects anew, in its own runtime, and does not try the dead connection.
+/// The driver's tasks for a connection run in the runtime in which it was made, which is that of
+/// the caller that has needed it first. When that runtime ends, or stands still, the next request
+/// connects anew, in its own runtime, and does not try the dead connection.
 pub struct SharedConnection<C> {
     environment: Arc<dyn Environment>,
     timeouts: Timeouts,
@@ -97,8 +99,9 @@ impl<C: Connected + Clone> SharedConnection<C> {
         self.current().filter(|live| live.life.runtime == RuntimeId::current())
     }
 
-    /// Returns the connection, or makes one. `connect` makes it and [puts](Self::put) it here; it is called for one of the requests
-    /// that need it at the same time, and the others wait for the same.
+    /// Returns the connection, or makes one. `connect` makes it and [puts](Self::put) it here; it
+    /// is called for one of the requests that need it at the same time, and the others wait for the
+    /// same.
     ///
     /// # Errors
     /// Those of `connect`. After it has failed it is not called again for a moment.
@@ -121,7 +124,8 @@ impl<C: Connected + Clone> SharedConnection<C> {
                 return Ok(live);
             }
             if let Some(live) = self.current() {
-                // Over a connection whose runtime stands still no answer would come. If it does, this forgets it.
+                // Over a connection whose runtime stands still no answer would come. If it does,
+                // this forgets it.
                 self.environment.abandon_standing(Some(live.life.runtime), patience).await;
                 if let Some(live) = self.current() {
                     return Ok(live);
@@ -152,7 +156,8 @@ impl<C: Connected + Clone> SharedConnection<C> {
         }));
     }
 
-    /// Forgets this life of the connection, unless there is a newer one. Returns whether it was there.
+    /// Forgets this life of the connection, unless there is a newer one. Returns whether it was
+    /// there.
     pub fn forget(&self, live: &Live<C>) -> bool {
         empty(&self.live, |now| Arc::ptr_eq(&now.life, &live.life))
     }
@@ -178,8 +183,9 @@ fn empty<C: Connected>(slot: &Mutex<Option<Live<C>>>, is_so: impl Fn(&Live<C>) -
     taken.is_some()
 }
 
-/// A watch over the runtime of a connection. The driver's tasks run in the runtime in which the connection was made, and so does the task
-/// that has this value, and that drops it when that runtime ends or stands still.
+/// A watch over the runtime of a connection. The driver's tasks run in the runtime in which the
+/// connection was made, and so does the task that has this value, and that drops it when that
+/// runtime ends or stands still.
 struct Watch<C: Connected> {
     slot: Weak<Mutex<Option<Live<C>>>>,
     life: Weak<Life>,

@@ -64,7 +64,14 @@ impl RuntimeId {
     }
 }
 
+/// The number of times that work begins which others need, and which a runtime that stands still
+/// may hold up: what it begins with anew is elsewhere as a rule.
+const RESTARTS: u32 = 2;
+
 /// The source of time, randomness and tasks.
+///
+/// What a method does by itself is for an environment with one runtime, which does not end and
+/// does not stand still.
 pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// Returns the present moment, on a clock that never steps back. On a real machine it counts suspend, as far as the system can; see
     /// [`SystemEnvironment`].
@@ -89,7 +96,9 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     fn spawn(&self, future: BoxFuture);
 
     /// Starts a task for a future that was polled in this runtime. If that has ended, the future is dropped, as in [`spawn`](Self::spawn).
-    fn spawn_begun(&self, future: BoxFuture, runtime: RuntimeId);
+    fn spawn_begun(&self, future: BoxFuture, _runtime: RuntimeId) {
+        self.spawn(future);
+    }
 
     /// Starts a task for a connection that was made in the runtime of the caller. It is dropped where that runtime ends or stands
     /// still, whether it was polled or not.
@@ -100,11 +109,15 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
     /// Starts a task for what all users of the client need, whichever of them comes first: a session, renewals. It runs on a thread of
     /// the client's own, which no other work of the program can block; a thread that a program has paused the clock of excepted.
     /// Otherwise like [`spawn`](Self::spawn).
-    fn spawn_for_all(&self, future: BoxFuture);
+    fn spawn_for_all(&self, future: BoxFuture) {
+        self.spawn(future);
+    }
 
-    /// Waits until each other runtime in which the client was used has run something; with `which` only that one. One that has not in
-    /// this time stands still: it is not driven, or all its threads are blocked. It is treated as if it had ended, until a caller comes from it again. Returns whether
-    /// there was one: what then waits for an answer over a connection may wait in vain.
+    /// Waits until each other runtime in which the client was used has run something; with `which`
+    /// only that one. One that has not in this time stands still: it is not driven, or all its
+    /// threads are blocked. It is treated as if it had ended, until a caller comes from it again.
+    /// Returns whether there was one: what then waits for an answer over a connection may wait in
+    /// vain.
     fn abandon_standing(&self, _which: Option<RuntimeId>, _patience: Duration) -> Answer<bool> {
         Box::pin(std::future::ready(false))
     }
@@ -119,18 +132,21 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
 
     /// Returns whether the caller is in a runtime that has not ended, so that it may poll what the client does. Remembers the runtime, as
     /// [`enter`](Self::enter) does.
-    fn runs_here(&self) -> bool;
+    fn runs_here(&self) -> bool {
+        self.enter()
+    }
 }
 
 impl dyn Environment {
-    /// Returns the outcome of work that others need. It begins again whenever a runtime turns out to stand still that it may wait for.
+    /// Returns the outcome of work that others need. It begins again when a runtime turns out to
+    /// stand still that it may wait for, but not without end.
     pub async fn past_standing_runtimes<T, F: Future<Output = T>>(
         &self,
         patience: Duration,
         work: impl Fn() -> F,
     ) -> T {
         self.abandon_standing(None, patience).await;
-        loop {
+        for _ in 0..RESTARTS {
             let mut attempt = pin!(work());
             loop {
                 let stands = async {
@@ -145,6 +161,8 @@ impl dyn Environment {
                 }
             }
         }
+        // A runtime that stands still again and again must not keep the work from coming to its end.
+        work().await
     }
 
     /// Returns 128 random bits, for identities that are never used again.
@@ -166,4 +184,67 @@ impl dyn Environment {
 /// Returns 128 random bits, for identities that are never used again.
 pub(crate) fn entropy() -> u128 {
     rand::random()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// An environment in which a runtime stands still, for so many looks or for ever.
+    #[derive(Debug)]
+    struct Standing(Arc<dyn Environment>, AtomicU32);
+
+    impl Environment for Standing {
+        fn now(&self) -> Moment {
+            self.0.now()
+        }
+
+        fn wall_micros(&self) -> i64 {
+            0
+        }
+
+        fn random(&self) -> u64 {
+            0
+        }
+
+        fn sleep(&self, duration: Duration) -> BoxFuture {
+            self.0.sleep(duration)
+        }
+
+        fn spawn(&self, future: BoxFuture) {
+            self.0.spawn(future);
+        }
+
+        fn abandon_standing(&self, _: Option<RuntimeId>, _: Duration) -> Answer<bool> {
+            let left = self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            Box::pin(std::future::ready(left.is_ok()))
+        }
+
+        fn enter(&self) -> bool {
+            true
+        }
+    }
+
+    /// Returns how often work of ten seconds begins, with a second of patience.
+    async fn begins(looks: u32) -> u32 {
+        let environment = Standing(SystemEnvironment::on_tokio_clock(), AtomicU32::new(looks));
+        let (environment, begun): (&dyn Environment, _) = (&environment, AtomicU32::new(0));
+        let work = || async {
+            begun.fetch_add(1, Ordering::Relaxed);
+            environment.sleep(Duration::from_secs(10)).await;
+        };
+        environment.past_standing_runtimes(Duration::from_secs(1), work).await;
+        begun.into_inner()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_begins_again_elsewhere_and_comes_to_its_end_whatever_stands_still() {
+        // The first look is before the work.
+        assert_eq!(begins(0).await, 1);
+        assert_eq!(begins(2).await, 2);
+        assert_eq!(begins(u32::MAX).await, RESTARTS + 1);
+    }
 }

@@ -1,14 +1,18 @@
-//! The runtimes for the background work of a client: those in which the client is used, and a thread of its own.
+//! The runtimes for the background work of a client: those in which the client is used, and a
+//! thread of its own.
 //!
-//! A runtime that ends drops its tasks, wherever they stand, and says nothing to the code that spawned them. So each task is
-//! [`Carried`], whose drop notices the end: a task that was not polled yet is carried on to another runtime, and a task that was polled
-//! finds, when its own drop starts it again, that this runtime is not used any more.
+//! A runtime that ends drops its tasks, wherever they stand, and says nothing to the code that
+//! spawned them. So each task is [`Carried`], whose drop notices the end: a task that was not
+//! polled yet is carried on to another runtime, and a task that was polled finds, when its own drop
+//! starts it again, that this runtime is not used any more.
 //!
-//! A runtime that stands still drops nothing, and what it was to do is not done: a current-thread runtime that no thread drives, or
-//! one whose threads are all blocked by other work. What must go on whatever the program does is on the thread of the client's own.
-//! The rest (a connection, the release of a guard that was dropped) begins where the caller is, because that saves two changes of
-//! threads in every request. A runtime that does not run a task in time is [abandoned](Runtimes::abandon_standing): treated as if it
-//! had ended, until a caller comes from it again.
+//! A runtime that stands still drops nothing, and what it was to do is not done: a current-thread
+//! runtime that no thread drives, or one whose threads are all blocked by other work. What must go
+//! on whatever the program does is on the thread of the client's own. The rest (a connection, the
+//! release of a guard that was dropped) begins where the caller is, because that saves two changes
+//! of threads in every request. A runtime that does not run a task in time is
+//! [abandoned](Runtimes::abandon_standing): treated as if it had ended, until a caller comes from
+//! it again.
 
 mod known;
 mod own_thread;
@@ -36,17 +40,21 @@ use task::{Carried, Kind};
 
 /// The pause between two looks at the runtimes of the program in which there is work of the client.
 const LOOK: Duration = Duration::from_millis(250);
-/// The time in which such a runtime must run a task. Long enough for a machine with much to do: to be wrong costs a connection.
+/// The time in which such a runtime must run a task. Long enough for a machine with much to do: to
+/// be wrong costs a connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The runtimes of one client; see the [module](self).
 pub(super) struct Runtimes {
-    /// The runtimes of the program that live, in the order in which the client came to them. Read in every acquisition, so without a lock.
+    /// The runtimes of the program that live, in the order in which the client came to them. Read
+    /// in every acquisition, so without a lock.
     known: ArcSwap<Vec<Arc<Known>>>,
-    /// True if a current-thread runtime of the caller is preferred to the client's own thread. Its tasks run only while the caller is
-    /// inside `block_on`, but the thread does not know its clock, which a test may have paused.
+    /// True if a current-thread runtime of the caller is preferred to the client's own thread. Its
+    /// tasks run only while the caller is inside `block_on`, but the thread does not know its
+    /// clock, which a test may have paused.
     prefers_callers: bool,
-    /// The client's own thread. `None` until it is needed, and again when a caller has come whose runtime is preferred to it.
+    /// The client's own thread. `None` until it is needed, and again when a caller has come whose
+    /// runtime is preferred to it.
     own: Mutex<Option<(OwnThread, Arc<Known>)>>,
     /// Whether a task looks at the runtimes of the program in which there is work.
     is_looking: AtomicBool,
@@ -64,11 +72,7 @@ impl Runtimes {
 
     /// Remembers the runtime of the caller. Returns whether there is one.
     pub(super) fn enter(self: &Arc<Self>) -> bool {
-        let Ok(current) = Handle::try_current() else { return false };
-        if self.known(current.id()).is_none() && !self.is_own(current.id()) {
-            self.remember(current);
-        }
-        true
+        self.runs_here() || Handle::try_current().is_ok()
     }
 
     /// Returns whether the runtime of the caller lives, as far as can be told.
@@ -158,7 +162,8 @@ impl Runtimes {
 
     fn remember(self: &Arc<Self>, handle: Handle) {
         let (known, watch) = self.watched(&handle);
-        // Of two callers that come at once the first one counts: tasks of the client may be there already.
+        // Of two callers that come at once the first one counts: tasks of the client may be there
+        // already.
         self.known.rcu(|all| {
             let is_known = all.iter().any(|other| other.id() == known.id());
             all.iter().chain((!is_known).then_some(&known)).cloned().collect::<Vec<_>>()
@@ -207,8 +212,8 @@ impl Runtimes {
         self.own_if(id).is_some()
     }
 
-    /// Leaves the client's own thread when a caller has come with a clock of its own: what ran on the thread goes on in the caller's
-    /// runtime, before that clock can move.
+    /// Leaves the client's own thread when a caller has come with a clock of its own: what ran on
+    /// the thread goes on in the caller's runtime, before that clock can move.
     fn leave_own(&self) {
         let left = self.own.lock().take();
         if let Some((thread, _)) = left {
@@ -216,8 +221,8 @@ impl Runtimes {
         }
     }
 
-    /// Waits until each runtime of the program has run something, or `which` of them; each that has not in time is treated as if it had
-    /// ended. Returns whether there was one.
+    /// Waits until each runtime of the program has run something, or `which` of them; each that has
+    /// not in time is treated as if it had ended. Returns whether there was one.
     pub(super) async fn abandon_standing(
         self: &Arc<Self>,
         which: Option<Option<Id>>,
@@ -240,7 +245,8 @@ impl Runtimes {
                 biased;
                 // An error: it ends at this moment.
                 moved = known.poke() => moved.is_ok(),
-                // In two steps: after a pause of the whole process the first one is over at once, and the other runtimes have had no time.
+                // In two steps: after a pause of the whole process the first one is over at once,
+                // and the other runtimes have had no time.
                 () = async {
                     Timer::new(patience / 2).await;
                     Timer::new(patience / 2).await;
@@ -314,7 +320,8 @@ async fn look(looking: Looking) {
     }
 }
 
-/// A look that goes on. Dropped with its task, however that ends: then the next work begins another one.
+/// A look that goes on. Dropped with its task, however that ends: then the next work begins another
+/// one.
 struct Looking(Weak<Runtimes>);
 
 impl Drop for Looking {
@@ -325,7 +332,8 @@ impl Drop for Looking {
     }
 }
 
-/// Returns a channel of which the other end is dropped with the runtime of the caller; at once where there is none.
+/// Returns a channel of which the other end is dropped with the runtime of the caller; at once
+/// where there is none.
 pub(super) fn end_of_this() -> oneshot::Receiver<Infallible> {
     let (lives, ended) = oneshot::channel::<Infallible>();
     if let Ok(handle) = Handle::try_current() {

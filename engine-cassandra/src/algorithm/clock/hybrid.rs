@@ -108,7 +108,7 @@ mod tests {
     use std::sync::atomic::{AtomicI64, Ordering};
     use std::time::Duration;
 
-    use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId};
+    use ylock_core::environment::{BoxFuture, Environment, Moment};
 
     use super::HybridClock;
 
@@ -136,14 +136,6 @@ mod tests {
         }
 
         fn spawn(&self, _: BoxFuture) {}
-
-        fn spawn_begun(&self, _: BoxFuture, _: RuntimeId) {}
-
-        fn spawn_for_all(&self, _: BoxFuture) {}
-
-        fn runs_here(&self) -> bool {
-            false
-        }
 
         fn enter(&self) -> bool {
             false

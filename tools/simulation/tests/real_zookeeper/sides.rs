@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
-use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId, SystemEnvironment};
+use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
 use ylock_core::url::Host;
 use ylock_engine_zookeeper::algorithm::store::Ensemble;
 use ylock_engine_zookeeper::{ZookeeperEngine, ZookeeperOptions};
@@ -83,18 +83,6 @@ impl Environment for Doomed {
         if let Some(runtime) = &*self.runtime.lock() {
             runtime.spawn(future);
         }
-    }
-
-    fn spawn_begun(&self, future: BoxFuture, _runtime: RuntimeId) {
-        self.spawn(future);
-    }
-
-    fn spawn_for_all(&self, future: BoxFuture) {
-        self.spawn(future);
-    }
-
-    fn runs_here(&self) -> bool {
-        self.enter()
     }
 
     fn enter(&self) -> bool {

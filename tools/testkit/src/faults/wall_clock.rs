@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use ylock_core::engine::Engine;
-use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId};
+use ylock_core::environment::{Answer, BoxFuture, Environment, Moment, RuntimeId};
 
 use crate::wrapper::{Wrapped, Wrapper};
 
@@ -95,6 +95,18 @@ impl Environment for Set {
 
     fn enter(&self) -> bool {
         self.inner.enter()
+    }
+
+    fn spawn_beside(&self, future: BoxFuture) {
+        self.inner.spawn_beside(future);
+    }
+
+    fn abandon_standing(&self, which: Option<RuntimeId>, patience: Duration) -> Answer<bool> {
+        self.inner.abandon_standing(which, patience)
+    }
+
+    fn end_of_runtime(&self) -> Answer<()> {
+        self.inner.end_of_runtime()
     }
 
     fn runs_here(&self) -> bool {

@@ -47,7 +47,7 @@ impl Cell {
     pub(super) fn abandon(&self) -> Option<BoxFuture> {
         let mut state = self.state.lock();
         let before = std::mem::replace(&mut *state, State::Over);
-        if matches!(before, State::Polled) {
+        if matches!(before, State::Polled | State::Abandoned) {
             *state = State::Abandoned;
         }
         drop(state);

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::engine::AcquisitionId;
-use crate::environment::{BoxFuture, RuntimeId};
+use crate::environment::BoxFuture;
 use crate::mode::Mode;
 use crate::owner::Owner;
 
@@ -60,14 +60,6 @@ impl Environment for Scripted {
     }
 
     fn spawn(&self, _future: BoxFuture) {}
-
-    fn spawn_begun(&self, _future: BoxFuture, _runtime: RuntimeId) {}
-
-    fn spawn_for_all(&self, _future: BoxFuture) {}
-
-    fn runs_here(&self) -> bool {
-        true
-    }
 
     fn enter(&self) -> bool {
         true
