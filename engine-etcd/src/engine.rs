@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
     AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
-    Request, Ticket,
+    Request, Ticket, TicketClock,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -34,7 +34,7 @@ const RELEASES: usize = 128;
 /// runtime it is used in.
 pub struct EtcdEngine {
     client: Arc<Client>,
-    last_ticket: AtomicI64,
+    tickets: TicketClock,
 }
 
 impl EtcdEngine {
@@ -74,7 +74,7 @@ impl EtcdEngine {
     /// Makes a client over any servers and environment; a simulation brings its own.
     #[doc(hidden)]
     pub fn over(servers: Arc<dyn Store>, environment: Arc<dyn Environment>, options: &EtcdOptions) -> Self {
-        Self { client: Client::new(servers, environment, options), last_ticket: AtomicI64::new(0) }
+        Self { client: Client::new(servers, environment, options), tickets: TicketClock::default() }
     }
 }
 
@@ -109,12 +109,8 @@ impl Engine for EtcdEngine {
         check_lease(options.lease(), self.client.request_timeout).map_err(|error| error.with_engine(NAME))
     }
 
-    /// Returns a ticket by the wall clock, and never the same twice.
     fn ticket(&self) -> Ticket {
-        let wall = self.client.environment.wall_micros();
-        let later = |last: i64| Some(wall.max(last.saturating_add(1)));
-        let last = self.last_ticket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).unwrap_or(wall);
-        Ticket::from_number(wall.max(last.saturating_add(1)))
+        self.tickets.next(&*self.client.environment)
     }
 
     async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {

@@ -49,8 +49,8 @@ pub(crate) struct Acquire<'a> {
     /// True once the acquisition was found waiting.
     waited: bool,
     retry_deadline: RetryDeadline<'a>,
-    /// The next pause of a waiter that no message reaches.
-    pause: Duration,
+    /// The number of pauses that it has made because no message reaches it.
+    pauses: u32,
 }
 
 impl<'a> Acquire<'a> {
@@ -63,7 +63,7 @@ impl<'a> Acquire<'a> {
             last_token: 0,
             waited: false,
             retry_deadline: RetryDeadline::of(&*client.environment, request, request_timeout),
-            pause: client.pauses.0,
+            pauses: 0,
         }
     }
 
@@ -174,9 +174,9 @@ impl<'a> Acquire<'a> {
 
     /// Waits a little, and longer the next time.
     async fn pause(&mut self) {
-        let environment = &*self.client.environment;
-        environment.sleep(environment.jitter(self.pause.min(longest_pause(self.request)))).await;
-        self.pause = (self.pause * 2).min(self.client.pauses.1);
+        let backoff = self.client.backoff.up_to(longest_pause(self.request));
+        backoff.wait(&*self.client.environment, self.pauses).await;
+        self.pauses = self.pauses.saturating_add(1);
     }
 }
 

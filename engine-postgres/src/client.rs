@@ -1,8 +1,8 @@
 //! One client of the engine: what it has, what it calls the functions with, and what it hears.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
+use ylock_core::backoff::Backoff;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{BackgroundTask, Environment, Moment};
 use ylock_core::records::Records;
@@ -22,8 +22,8 @@ pub(crate) struct Client {
     pub(crate) store: Arc<Store>,
     pub(crate) environment: Arc<dyn Environment>,
     notify: Notify,
-    /// The first and the longest pause of a waiter that asks by itself.
-    pub(crate) pauses: (Duration, Duration),
+    /// The pauses of a waiter that asks by itself.
+    pub(crate) backoff: Backoff,
     /// True if tokens grow from holder to holder, also when another server takes over; otherwise there are no tokens. Where the server does not promise that any more
     /// there are no grants.
     pub(crate) fencing: bool,
@@ -54,7 +54,7 @@ impl Client {
                 store,
                 environment: Arc::clone(environment),
                 notify: options.notify(),
-                pauses: options.pauses(),
+                backoff: options.backoff(),
                 fencing: options.standby() == Standby::Synchronous,
                 records: Arc::default(),
                 sweeping: BackgroundTask::default(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ylock_core::backoff::Backoff;
 use ylock_core::engine::{AcquisitionId, Release, Request};
 use ylock_core::records::Left;
 use ylock_core::{Key, Result};
@@ -14,8 +15,7 @@ use crate::words::{alive, mode_word};
 /// The time for which a request without an answer may still be on its way: longer than any connection holds it back.
 const LATE: Duration = Duration::from_secs(60);
 /// The pauses between two requests about a lock that a transaction of a program keeps as it is.
-const FIRST_PAUSE: Duration = Duration::from_millis(5);
-const LONGEST_PAUSE: Duration = Duration::from_millis(100);
+const PAUSES: Backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(100));
 
 /// Undoes all that there is of an acquisition, for good, and lets `next` join the queue.
 pub(crate) async fn release(
@@ -48,17 +48,16 @@ pub(crate) async fn release(
 /// requests would stand behind this one.
 async fn ask(client: &Client, call: Call) -> Result<bool> {
     let until = client.now().plus(client.store.request_timeout());
-    let mut pause = FIRST_PAUSE;
-    loop {
+    for earlier in 0.. {
         if let Some(was_there) = client.store.call(call.clone()).await?.value()? {
             return Ok(was_there);
         }
-        if client.now().plus(pause) >= until {
-            return Err(unavailable("a transaction has the lock, or asserts its holder"));
+        if client.now().plus(PAUSES.pause(earlier)) >= until {
+            break;
         }
-        client.environment.sleep(client.environment.jitter(pause)).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        PAUSES.wait(&*client.environment, earlier).await;
     }
+    Err(unavailable("a transaction has the lock, or asserts its holder"))
 }
 
 /// Gives back a grant of which a message came and which no acquisition of this client waits for or has: it was caused by a request that

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ylock_core::backoff::Backoff;
 use ylock_core::engine::{Grant, Patience, Request, Ticket, valid_until};
 use ylock_core::environment::Moment;
 use ylock_core::records::{Notification, NotificationReceiver};
@@ -51,15 +52,12 @@ pub(crate) struct Acquire<'a> {
     /// lock alone: of the others in its part some may not have been moved yet.
     is_elsewhere: bool,
     retry_deadline: RetryDeadline<'a>,
-    pause: Duration,
+    /// The number of pauses that it has made because it hears no messages.
+    pauses: u32,
 }
 
 impl<'a> Acquire<'a> {
     pub(crate) fn new(client: &'a Client, request: &'a Request, request_timeout: Duration) -> Self {
-        let pause = match client.notify {
-            Notify::On => longest_pause(request),
-            Notify::Off { poll, .. } => poll,
-        };
         let retry_deadline = RetryDeadline::of(&*client.environment, request, request_timeout);
         Self {
             client,
@@ -70,7 +68,7 @@ impl<'a> Acquire<'a> {
             waited: false,
             is_elsewhere: false,
             retry_deadline,
-            pause,
+            pauses: 0,
         }
     }
 
@@ -195,9 +193,9 @@ impl<'a> Acquire<'a> {
         let longest = longest_pause(self.request);
         let environment = &*self.client.environment;
         let Some(receiver) = &self.receiver else {
-            let Notify::Off { poll_longest: most, .. } = self.client.notify else { return None };
-            environment.sleep(environment.jitter(self.pause.min(longest))).await;
-            self.pause = (self.pause * 2).min(most);
+            let Notify::Off { poll, poll_longest } = self.client.notify else { return None };
+            Backoff::new(poll, poll_longest).up_to(longest).wait(environment, self.pauses).await;
+            self.pauses = self.pauses.saturating_add(1);
             return None;
         };
         // A holder may be dead: then no message comes, and the lock is free when that holder's lease ends.

@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
     AcquisitionId, Engine, Examination, Grant, Holder, Holding, Inspection, KeyPage, LossReason, Meter,
-    Release, Renewal, Request, Ticket,
+    Release, Renewal, Request, Ticket, TicketClock,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
@@ -35,7 +34,7 @@ const CLOSE_STEPS: u32 = 20;
 /// connection, in whatever runtime the client is used in.
 pub struct ZookeeperEngine {
     sessions: Sessions,
-    last_ticket: AtomicI64,
+    tickets: TicketClock,
 }
 
 impl ZookeeperEngine {
@@ -67,7 +66,7 @@ impl ZookeeperEngine {
         options: &ZookeeperOptions,
     ) -> Result<Self> {
         let client = Client::new(ensemble, environment, options);
-        Ok(Self { sessions: Sessions::open(client).await?, last_ticket: AtomicI64::new(0) })
+        Ok(Self { sessions: Sessions::open(client).await?, tickets: TicketClock::default() })
     }
 }
 
@@ -103,12 +102,8 @@ impl Engine for ZookeeperEngine {
         Ok(())
     }
 
-    /// Returns a ticket by the wall clock, and never the same twice.
     fn ticket(&self) -> Ticket {
-        let wall = self.sessions.client().environment.wall_micros();
-        let later = |last: i64| Some(wall.max(last.saturating_add(1)));
-        let last = self.last_ticket.fetch_update(Ordering::Relaxed, Ordering::Relaxed, later).unwrap_or(wall);
-        Ticket::from_number(wall.max(last.saturating_add(1)))
+        self.tickets.next(&*self.sessions.client().environment)
     }
 
     fn meter(&self) -> &Meter {

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
@@ -65,6 +66,20 @@ impl Ticket {
     /// Returns the ticket as a number.
     pub fn get(self) -> i64 {
         self.0
+    }
+}
+
+/// Gives out tickets by the wall clock, and never the same twice.
+#[derive(Debug, Default)]
+pub struct TicketClock(AtomicI64);
+
+impl TicketClock {
+    /// Returns a ticket that is later than all before it.
+    pub fn next(&self, environment: &dyn Environment) -> Ticket {
+        let wall = environment.wall_micros();
+        let later = |last: i64| wall.max(last.saturating_add(1));
+        let last = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(later(last)));
+        Ticket::from_number(last.map_or(wall, later))
     }
 }
 

@@ -14,6 +14,7 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod backoff;
 pub mod connecting;
 pub mod connection;
 pub mod contact;

@@ -1,11 +1,12 @@
 //! The URLs that name an engine, its store and its options.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 
 use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::options::{Definition, Options};
+use crate::options::{Definition, OptionValue, Options};
 
 /// A text that is never shown: not in a log, an error or a `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,8 +55,42 @@ impl Host {
 
     /// Returns `host:port`, as drivers want it, with brackets where the host is an address with colons.
     pub fn address(&self, default_port: u16) -> String {
-        let (name, port) = (&self.name, self.port.unwrap_or(default_port));
-        if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
+        self.at(default_port).to_string()
+    }
+
+    /// Returns host and port.
+    pub fn at(&self, default_port: u16) -> Address {
+        Address::new(&*self.name, self.port.unwrap_or(default_port))
+    }
+}
+
+impl OptionValue for Host {
+    fn from_text(text: &str) -> std::result::Result<Self, String> {
+        read_host(text).map_err(|_| "not a host, host:port or [::1]:port".to_owned())
+    }
+}
+
+/// Host and port of a server, as `host:port`, with brackets where the host is an address with colons.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct Address {
+    /// Name or address.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+impl Address {
+    /// Creates an address of these parts.
+    pub fn new(host: impl Into<String>, port: u16) -> Self {
+        Self { host: host.into(), port }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
     }
 }
 
@@ -194,8 +229,10 @@ fn read_hosts(hosts: &str) -> Result<Vec<Host>> {
 
 fn read_host(host: &str) -> Result<Host> {
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((address, port)) => (address, port.strip_prefix(':')),
-        None => match host.rsplit_once(':') {
+        Some((address, "")) => (address, None),
+        Some((address, port)) => (address, Some(port.strip_prefix(':').unwrap_or(""))),
+        None if host.parse::<Ipv6Addr>().is_ok() => (host, None),
+        None => match host.split_once(':') {
             Some((name, port)) => (name, Some(port)),
             None => (host, None),
         },
@@ -291,6 +328,22 @@ mod tests {
         assert_eq!(url.hosts[2], Host::new("::1", 9044));
         assert_eq!(url.path, "ks");
         assert_eq!(url.options, [("lease".into(), "10s".into()), ("fairness".into(), "strict".into())]);
+    }
+
+    #[test]
+    fn the_value_of_an_option_may_be_a_host() {
+        for (text, host, port) in [
+            ("a", "a", 5432),
+            ("a:1", "a", 1),
+            ("[::1]:2", "::1", 2),
+            ("::1", "::1", 5432),
+            ("[::1]", "::1", 5432),
+        ] {
+            assert_eq!(Host::from_text(text).unwrap().at(5432), Address::new(host, port), "{text}");
+        }
+        for wrong in ["", ":1", "a:x", "a:70000", "[]", "a:b:1", "[::1]2", "::1]:2"] {
+            assert!(Host::from_text(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,19 +1,15 @@
 //! The way out: of a grant, of the queue, or of an acquisition whose outcome is unknown.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ylock_core::Result;
+use ylock_core::backoff::Backoff;
 use ylock_core::engine::{AcquisitionId, Release, Request};
 
 use super::claims::GivenUp;
 use super::client::Client;
 use super::contender::Content;
 use super::store::{Condition, Fault, Keys, Look, Put, Step, Transaction, to_error};
-
-/// The pause after the first attempt of the cleaner that failed; it doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Removes what the acquisition has in the store, for good. With `next`, which is on its way in, its key is put in the same transaction.
 pub(crate) async fn release(
@@ -60,14 +56,10 @@ pub(super) async fn remove(client: &Arc<Client>, found: GivenUp) {
     let mut leaver = Leaver { client, id: found.id, number: Some(found.number) };
     if let Err(error) = attempt(client, &found, None).await {
         tracing::debug!(error = format!("{error:#}"), "a key that is not wanted could not be removed yet");
-        let pause = client.environment.jitter(pause(found.attempts));
+        let pause = client.environment.jitter(Backoff::RELEASE.pause(found.attempts));
         client.claims.postpone(found.id, found.number, client.environment.now().plus(pause));
     }
     leaver.number = None;
-}
-
-fn pause(attempts: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE)
 }
 
 /// A task that removes a claim. If it is dropped before the end, the claim is the cleaner's.
@@ -189,17 +181,5 @@ async fn hand_on(client: &Arc<Client>, found: &GivenUp, place: i64, next: &Reque
             remove_own(client, found).await
         }
         Err(fault) => Err(fault),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Servers that refuse a removal, or are away, are not asked all the time.
-    #[test]
-    fn the_pauses_between_attempts_double_up_to_a_second() {
-        let pauses = [0, 1, 2, 5, 6, 7, 1_000].map(|attempts| pause(attempts).as_millis());
-        assert_eq!(pauses, [20, 40, 80, 640, 1_000, 1_000, 1_000]);
     }
 }

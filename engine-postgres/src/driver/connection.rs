@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Error as DriverError, Row};
 use ylock_core::Result;
@@ -17,17 +18,24 @@ use super::server::When;
 use super::session::{Argument, Session, Text};
 use super::warmup;
 
+/// The most connections for requests that a client has at a server. One is in use; over the others come the answers that no caller waits for
+/// any more. A server that waits for a standby finishes none of them, whether or not the client has closed it: with one more for each request that
+/// times out, the outage of a standby would use up the connections of the primary.
+const MOST: usize = 4;
+
 /// The connection for requests; see the [module](self). Requests of all tasks are on their way at once; the server answers them in order.
 pub(super) struct Connection {
     connector: Arc<Connector>,
     shared: SharedConnection<Arc<Session>>,
+    /// A permit for each of the [`MOST`] connections. The task that drives one keeps it until the server has finished.
+    finished: Arc<Semaphore>,
 }
 
 impl Connection {
     pub(super) fn new(connector: &Arc<Connector>) -> Arc<Self> {
         let timeouts = Timeouts { connect: connector.connect_timeout, request: connector.request_timeout };
         let shared = SharedConnection::new(connector.environment(), timeouts);
-        Arc::new(Self { connector: Arc::clone(connector), shared })
+        Arc::new(Self { connector: Arc::clone(connector), shared, finished: Arc::new(Semaphore::new(MOST)) })
     }
 
     /// Sends a request. An error in the inner result is the server's, which has answered; one in the outer result means: *it may have
@@ -78,9 +86,13 @@ impl Connection {
 
     async fn connect(&self) -> Result<()> {
         let until = self.connector.environment().now().plus(self.connector.connect_timeout);
+        let permit = self.permit(until).await?;
         let opened = self.connector.open(To::Server).await?;
         // In the runtime in which the connection was made: when that ends, the client is closed, and the next request connects in its own.
-        self.connector.environment().spawn_beside(Box::pin(drive(opened.messages)));
+        self.connector.environment().spawn_beside(Box::pin(async move {
+            drive(opened.messages).await;
+            drop(permit);
+        }));
         let is_own = self.connector.has_own_session(&opened.client, &opened.mark).await?;
         // It may be another server than before. What holders need of it they get, whatever it promises.
         let looked = self.connector.demands.look(&opened.client, When::Later);
@@ -92,6 +104,17 @@ impl Connection {
         }
         self.shared.put(Arc::new(Session::new(opened.client, is_own)));
         Ok(())
+    }
+
+    /// Waits until the server has finished enough of the connections that were given up.
+    async fn permit(&self, until: Moment) -> Result<OwnedSemaphorePermit> {
+        let permit = async { Ok(Arc::clone(&self.finished).acquire_owned().await.ok()) };
+        if let Ok(Some(permit)) = self.connector.until(until, permit).await {
+            return Ok(permit);
+        }
+        let words =
+            format!("the server has finished none of {MOST} connections: does it wait for a standby?");
+        Err(errors::unavailable(words).without_effect())
     }
 }
 

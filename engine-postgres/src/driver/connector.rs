@@ -18,7 +18,9 @@ use ylock_core::options::Tls;
 
 use super::errors::{self, unavailable};
 use super::server::Demands;
-use crate::options::{Address, PostgresOptions};
+use ylock_core::url::Address;
+
+use crate::options::PostgresOptions;
 
 /// The settings of a session, which spare the functions setting them for each transaction. What they must have they check.
 const SETTINGS: &str = "-c default_transaction_isolation=read\\ committed -c lock_timeout=500ms -c idle_session_timeout=0 -c client_min_messages=warning";
@@ -68,7 +70,7 @@ impl Connector {
     pub(super) fn of(options: &PostgresOptions, environment: &Arc<dyn Environment>) -> Result<Arc<Self>> {
         let config = configured(options, options.addresses());
         let direct = match options.listens_at() {
-            Some(address) => configured(options, std::slice::from_ref(address)),
+            Some(address) => configured(options, std::slice::from_ref(&address)),
             None => config.clone(),
         };
         Ok(Arc::new(Self {

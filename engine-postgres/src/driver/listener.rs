@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client};
+use ylock_core::connection::REST;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, Result, StoreToken};
@@ -23,8 +24,6 @@ use super::errors::{self, unavailable};
 use super::store::Store;
 use ylock_core::records::Notification;
 
-/// The time for which no waiter tries again after a connection could not be made.
-const PAUSE: Duration = Duration::from_millis(100);
 /// The pause between two probes of the connection, and the longest time that the answer to one may take.
 const PROBE: Duration = Duration::from_secs(5);
 /// The time without a sign of life after which the connection, or an attempt to make one, is taken to live in a runtime that is not polled.
@@ -314,7 +313,7 @@ impl Search {
         let (began, mut state) = (listener.environment.now(), listener.state.lock());
         let is_soon = |since: Option<Moment>, time| since.is_some_and(|since| began.since(since) < time);
         if is_soon(state.sought, SILENT)
-            || is_soon(state.failed, PAUSE)
+            || is_soon(state.failed, REST)
             || listener.is_closed.load(Ordering::Acquire)
         {
             return None;

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use ylock_core::Result;
+use ylock_core::backoff::Backoff;
 use ylock_core::options::Reach;
+use ylock_core::url::{Address, Host};
 
-mod address;
 mod check;
 mod url;
 mod values;
 
-pub(crate) use address::Address;
 use values::NotifyWord;
 pub use values::{Notify, SchemaMode, Standby};
 pub use ylock_core::options::{ClientCertificate, Tls};
@@ -49,7 +49,7 @@ ylock_core::define_options! {
     poll_longest: Duration or "the same as `poll`, if that is given";
 
     /// The address of the server itself, for the connection that listens, where the others go through a pooler.
-    listen: Address or "";
+    listen: Host or "";
 
     /// Whether standbys must have what is confirmed (`synchronous`), or may lack it (`lost_writes_accepted`).
     standby / with_standby: Standby = "synchronous";
@@ -81,7 +81,7 @@ impl PostgresOptions {
     /// Sets the address of the server itself, for the connection that listens, where the others go through a pooler.
     #[must_use]
     pub fn with_listen(mut self, host: impl Into<String>, port: u16) -> Self {
-        self.listen = Some(Address::new(host, port));
+        self.listen = Some(Host::new(host, port));
         self
     }
 
@@ -110,10 +110,10 @@ impl PostgresOptions {
     }
 
     /// Returns how often a waiter asks that hears no messages.
-    pub(crate) fn pauses(&self) -> (Duration, Duration) {
+    pub(crate) fn backoff(&self) -> Backoff {
         match self.notify() {
-            Notify::Off { poll, poll_longest } => (poll, poll_longest),
-            _ => (FIRST_PAUSE, LONGEST_PAUSE),
+            Notify::Off { poll, poll_longest } => Backoff::new(poll, poll_longest),
+            _ => Backoff::new(FIRST_PAUSE, LONGEST_PAUSE),
         }
     }
 
@@ -125,7 +125,7 @@ impl PostgresOptions {
         &self.database
     }
 
-    pub(crate) fn listens_at(&self) -> Option<&Address> {
-        self.listen.as_ref()
+    pub(crate) fn listens_at(&self) -> Option<Address> {
+        self.listen.as_ref().map(|host| host.at(DEFAULT_PORT))
     }
 }

@@ -1,5 +1,7 @@
 //! Standbys: which are refused, and what is left when one takes over.
 
+use std::time::Duration;
+
 use ylock_core::{ErrorKind, LossReason, Ylock};
 use ylock_engine_postgres::options::Standby;
 use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
@@ -186,6 +188,39 @@ async fn a_commit_that_the_server_gives_up_waiting_for_is_not_believed() {
     let error = tried.expect_err("the outcome is unknown");
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     drop(ylock);
+}
+
+/// A connection whose commit waits for the standby does not end when its client goes, and the server has only so many.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn a_standby_that_is_away_costs_the_server_a_few_connections_of_a_client() {
+    let server = OwnServer::start().await;
+    let mut standby = server.standby("second").await;
+    waits_for_standby(&server).await;
+    let short = Duration::from_millis(500);
+    let options = server.options().with_lease(LONG).with_request_timeout(short).with_connect_timeout(short);
+    let ylock = client_with(options).await;
+    unlock(acquire(&ylock).await).await;
+    standby.kill();
+    until("no connection is opened any more", async || {
+        let tried = ylock.locks("users").try_write("bob").await;
+        tried.is_err_and(|error| error.to_string().contains("4 connections"))
+    })
+    .await;
+    let count =
+        "select count(*) from pg_stat_activity where application_name = 'ylock' and query like '%ylock%'";
+    for _ in 0..3 {
+        ylock.locks("users").try_write("bob").await.expect_err("the standby is away");
+        let connections = server.client().await.query_one(count, &[]).await.unwrap().get::<_, i64>(0);
+        // One more listens.
+        assert!(connections <= 5, "{connections} connections");
+    }
+    server.execute("alter system set synchronous_standby_names = ''").await;
+    server.execute("select pg_reload_conf()").await;
+    until("it goes on", async || {
+        ylock.locks("users").try_write("carol").await.is_ok_and(|held| held.is_some())
+    })
+    .await;
 }
 
 /// The server sends messages about a commit all the same when it has given up waiting for the standby: the waiter's grant could be lost when that one

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use redis::Value;
+use ylock_core::url::Address;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::connection::{Answered, CallOptions, Connection, Endpoint, Outcome};
@@ -18,7 +19,6 @@ use super::errors::{Redirection, unavailable};
 use super::scripts::Call;
 use super::slots::{Slots, slot_of};
 use super::{server, version};
-use crate::options::Address;
 
 /// The number of times that a request is sent on to another server. More would mean that the servers do not agree.
 const REDIRECTIONS: usize = 5;

@@ -12,6 +12,7 @@ use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::Mutex as AsyncMutex;
 use ylock_core::connection::{Connected, Live, SharedConnection, Timeouts};
 use ylock_core::environment::Moment;
+use ylock_core::url::Address;
 use ylock_core::{Error, Result};
 
 use super::connector::Connector;
@@ -20,7 +21,6 @@ use super::eviction::Eviction;
 use super::scripts::{self, Call};
 use super::sentinel::Sentinels;
 use super::{server, version};
-use crate::options::Address;
 
 /// The way to the address of the server.
 #[derive(Debug)]

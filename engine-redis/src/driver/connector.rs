@@ -14,10 +14,11 @@ use redis::{
 };
 use ylock_core::environment::{Environment, Moment, SystemEnvironment};
 use ylock_core::options::{Login, Tls};
+use ylock_core::url::Address;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::errors::{self, unavailable};
-use crate::options::{Address, Eviction, RedisOptions, Topology};
+use crate::options::{Eviction, RedisOptions, Topology};
 use crate::place;
 use crate::transport::Transport;
 

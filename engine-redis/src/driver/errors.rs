@@ -1,10 +1,10 @@
 //! The meaning of the driver's errors.
 
 use redis::{ErrorKind as DriverKind, RedisError};
+use ylock_core::url::Address;
 use ylock_core::{Error, ErrorKind};
 
 use super::codes::{Code, Meaning, NO_LOGIN};
-use crate::options::Address;
 
 /// Another server of a cluster, on which a lock is to be looked for.
 #[derive(Debug)]

@@ -11,13 +11,13 @@ use redis::aio::MultiplexedConnection;
 use redis::{RedisResult, Value};
 use ylock_core::connection::Live;
 use ylock_core::environment::Moment;
+use ylock_core::url::Address;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::connection::{Connection, Opened};
 use super::connector::Connector;
 use super::errors;
 use super::server::field;
-use crate::options::Address;
 
 /// The first word with which a script refuses what may have been thrown away. The policy follows.
 const EVICTS: &str = "evicts";

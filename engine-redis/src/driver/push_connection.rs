@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
 use ylock_core::environment::Moment;
+use ylock_core::url::Address;
 
 use super::subscriber::Subscriber;
-use crate::options::Address;
 
 /// The pause between two probes of a connection, and the longest time that the answer to one may take.
 pub(super) const PROBE: Duration = Duration::from_secs(5);

@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
+use ylock_core::url::Address;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::connector::Connector;
 use super::errors;
-use crate::options::Address;
 
 /// The pause before the Sentinels are asked again whether another server has taken over. The old master may be alive and not know it.
 pub(super) const WATCH: Duration = Duration::from_secs(1);

@@ -1,10 +1,10 @@
 //! Checks what the server is, and whether locks can be kept on it.
 
 use redis::aio::MultiplexedConnection;
+use ylock_core::url::Address;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::errors;
-use crate::options::Address;
 
 /// The first version with script flags and with channels that belong to a part of a cluster.
 const NEEDED: (u32, u32) = (7, 0);

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use redis::Value;
+use ylock_core::url::Address;
 
-use crate::options::Address;
 use crate::place;
 
 /// The number of slots, fixed by Redis.
@@ -95,6 +95,7 @@ fn text(value: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+
     use super::*;
 
     fn bulk(text: &str) -> Value {

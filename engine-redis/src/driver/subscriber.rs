@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use parking_lot::Mutex;
 use redis::{FromRedisValue, PushInfo, PushKind};
+use ylock_core::connection::REST;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::records::Notification;
@@ -23,9 +23,6 @@ use super::errors;
 use super::push_connection::{PROBE, Probed, PushConnection, SILENT};
 use super::store::Store;
 use crate::{identity, place};
-
-/// The time for which no waiter tries again after a connection could not be made.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// An event that the subscriber reports. The engine decides what follows from it.
 #[derive(Debug)]
@@ -134,7 +131,7 @@ impl Subscriber {
     }
 
     fn has_just_failed(&self) -> bool {
-        self.connections.lock().failed.is_some_and(|failed| self.environment.now().since(failed) < PAUSE)
+        self.connections.lock().failed.is_some_and(|failed| self.environment.now().since(failed) < REST)
     }
 
     /// Waits until messages about a lock are heard.

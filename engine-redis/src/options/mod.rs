@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use ylock_core::Result;
 use ylock_core::options::{Login, Reach};
-use ylock_core::url::Secret;
+use ylock_core::url::{Address, Secret};
 
 use crate::driver::ConnectionInfo;
 
-mod address;
 mod check;
+mod topology;
 mod url;
 
-pub(crate) use address::{Address, Topology};
+pub(crate) use topology::Topology;
 pub use ylock_core::options::{ClientCertificate, Tls};
 
 /// The port of a server that names none.

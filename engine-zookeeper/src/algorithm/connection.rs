@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use ylock_core::connection::REST;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -12,9 +13,6 @@ use super::client::Client;
 use super::keepalive;
 use super::session::Session;
 use super::store::Store;
-
-/// The pause between two attempts to make a session: very many callers may want one when the servers are back.
-const PAUSE: Duration = Duration::from_millis(100);
 
 /// The way to the session of this client; see the [module](self).
 pub(crate) struct Connection {
@@ -94,7 +92,7 @@ impl Connection {
             let leads_on = |store: &Arc<dyn Store>| since < time && !store.is_over();
             match store.as_ref().and_then(Weak::upgrade).filter(leads_on) {
                 Some(store) => return Ok(Ok((store, time - since))),
-                None if since < PAUSE => return Ok(Err(PAUSE - since)),
+                None if since < REST => return Ok(Err(REST - since)),
                 None => {}
             }
         }

@@ -6,8 +6,8 @@
 //! twice does no harm.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use ylock_core::backoff::Backoff;
 use ylock_core::engine::{AcquisitionId, Release, Request};
 use ylock_core::{ErrorKind, Key, Result};
 
@@ -18,9 +18,6 @@ use super::place::Place;
 use super::session::Session;
 use super::store::{Fault, had_no_effect, to_error};
 
-/// The first pause before a removal is tried again; doubled from then on.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Removes what an acquisition has in the store, or may have. Takes a place in the queue for `next` in the same transaction, if
 /// possible. Goes on if this future is dropped.
 pub(crate) async fn release(
@@ -49,7 +46,7 @@ pub(crate) async fn release(
             // This does not get better by itself: the caller has to be told what is wrong.
             Err(error) if error.kind() == ErrorKind::Config => return Err(error),
             // The next attempt takes no place for `next`: its caller may have gone, and a place that no caller wants would be in the way.
-            Err(_) => session.environment.sleep(session.environment.jitter(pause(attempts))).await,
+            Err(_) => Backoff::RELEASE.wait(&*session.environment, attempts).await,
         }
         attempts += 1;
     }
@@ -62,14 +59,10 @@ pub(crate) async fn remove(session: &Arc<Session>, found: GivenUp) {
     let attempt = Attempt { session, place: found.place.clone(), id, known: Some(found) };
     if let Err(error) = attempt.run(None).await {
         tracing::debug!(error = format!("{error:#}"), "a node that is not wanted could not be removed yet");
-        let pause = session.environment.jitter(pause(attempts));
+        let pause = session.environment.jitter(Backoff::RELEASE.pause(attempts));
         session.claims.postpone(id, number, session.now().plus(pause));
     }
     leaver.number = None;
-}
-
-fn pause(attempts: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE)
 }
 
 /// A task that removes a claim. If it is dropped before the end, the claim is the cleaner's.
@@ -200,17 +193,5 @@ fn none_if_gone(fault: Fault) -> Result<bool> {
     match fault {
         Fault::NoNode => Ok(false),
         fault => Err(to_error(fault)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Servers that refuse a removal, or are away, are not asked all the time.
-    #[test]
-    fn the_pauses_between_attempts_double_up_to_a_second() {
-        let pauses = [0, 1, 2, 5, 6, 7, 8, 1_000].map(|attempts| pause(attempts).as_millis());
-        assert_eq!(pauses, [20, 40, 80, 640, 1_000, 1_000, 1_000, 1_000]);
     }
 }

@@ -15,7 +15,7 @@ use crate::error::Result;
 
 /// The time for which no caller tries again after an attempt has failed: very many may want a
 /// connection when a server is back.
-const REST: Duration = Duration::from_millis(100);
+pub const REST: Duration = Duration::from_millis(100);
 
 /// The outcome of an attempt, for all callers that wait for it. They are woken in an order that
 /// follows from the order in which they began and ceased to wait: those of a channel `watch` would

@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-pub use attempt::{Place, SharedAttempt};
+pub use attempt::{Place, REST, SharedAttempt};
 
 use crate::environment::{Answer, Environment, RuntimeId};
 use crate::error::{Error, ErrorKind, Result};

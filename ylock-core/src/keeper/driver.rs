@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::{Keeper, caught};
+use crate::backoff::Backoff;
 use crate::contact::{Contact, away};
 use crate::engine::{AcquisitionId, Release, Request};
 use crate::environment::Moment;
@@ -24,9 +25,6 @@ use super::entry::{Entry, Phase, Releasing, Running, Step};
 use super::logged::Logged;
 use super::throttle::{self, Place, Throttle, Throttles};
 
-/// The first pause before a release is tried again; doubled from then on.
-const FIRST_PAUSE: Duration = Duration::from_millis(20);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// A release is given up after one lease and not before this many attempts; if they hang, this many fit into the lease.
 const ATTEMPTS_PER_LEASE: u32 = 3;
 const STEPS_PER_ATTEMPT: u32 = 5;
@@ -64,7 +62,9 @@ impl Shift for Driver {
                 Some(Step::Release { id, next, attempts, lease }) => {
                     // Taken before the pause: a throttle that no release uses is forgotten, with what it has learnt.
                     let throttle = self.keeper.throttles.as_ref().map(Throttles::of_this_runtime);
-                    self.pause_before(attempts).await;
+                    if attempts > 0 {
+                        Backoff::RELEASE.wait(&**self.keeper.environment(), attempts - 1).await;
+                    }
                     let place = match &throttle {
                         Some(throttle) => Box::pin(self.place(throttle, id, lease)).await,
                         None => None,
@@ -115,14 +115,6 @@ impl Driver {
         self.keeper.change(&self.key, |entry, context, effects| {
             entry.answered(context, request, answer, effects);
         });
-    }
-
-    async fn pause_before(&self, attempts: u32) {
-        if attempts > 0 {
-            let pause = FIRST_PAUSE.saturating_mul(1 << attempts.min(8)).min(LONGEST_PAUSE);
-            let environment = self.keeper.environment();
-            environment.sleep(environment.jitter(pause)).await;
-        }
     }
 
     /// Waits for a place among the releases that are on their way. Before the attempt begins, because nothing is asked meanwhile: were the

@@ -157,7 +157,8 @@ impl Game {
         let place: i64 = old.rsplit('-').next().and_then(|place| place.parse().ok()).unwrap_or(0);
         let later = [0, 0, 0, 0, 1, 2, 5][self.chance.below(7) as usize];
         let new = match self.chance.below(8) {
-            0 => other,
+            // Of a name that begins otherwise the end of a session would not wait.
+            0 if names.contains(&other) => other,
             _ => format!("{prefix}{:010}", place + later),
         };
         let renamed = self.sessions[index].store.rename(&lock, (&old, version), &new, &content).await;
