@@ -86,7 +86,7 @@ impl Connection {
 
     async fn connect(&self) -> Result<()> {
         let until = self.connector.environment().now().plus(self.connector.connect_timeout);
-        let permit = self.permit(until).await?;
+        let permit = self.permit()?;
         let opened = self.connector.open(To::Server).await?;
         // In the runtime in which the connection was made: when that ends, the client is closed, and the next request connects in its own.
         self.connector.environment().spawn_beside(Box::pin(async move {
@@ -106,15 +106,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits until the server has finished enough of the connections that were given up.
-    async fn permit(&self, until: Moment) -> Result<OwnedSemaphorePermit> {
-        let permit = async { Ok(Arc::clone(&self.finished).acquire_owned().await.ok()) };
-        if let Ok(Some(permit)) = self.connector.until(until, permit).await {
-            return Ok(permit);
-        }
-        let words =
-            format!("the server has finished none of {MOST} connections: does it wait for a standby?");
-        Err(errors::unavailable(words).without_effect())
+    /// Returns the permit for one more connection, unless the server has still to finish too many that were given up.
+    fn permit(&self) -> Result<OwnedSemaphorePermit> {
+        Arc::clone(&self.finished).try_acquire_owned().map_err(|_| {
+            let words =
+                format!("the server has finished none of {MOST} connections: does it wait for a standby?");
+            errors::unavailable(words).without_effect()
+        })
     }
 }
 
