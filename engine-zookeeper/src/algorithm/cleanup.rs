@@ -55,7 +55,7 @@ async fn remove_due(session: &Arc<Session>) {
 async fn sweep(session: &Session) {
     loop {
         let some = session.lock_nodes.sweep(session.now());
-        if some.is_empty() || session.attach().await.is_err() {
+        if some.is_empty() || session.is_over() {
             return;
         }
         join_all(some.iter().map(|place| remove_if_empty(session, place))).await;

@@ -66,10 +66,10 @@ impl Connection {
         (Arc::strong_count(&self.alive) - 1).saturating_sub(current)
     }
 
-    /// Returns the session, with a connection; a new session if the last one has ended.
+    /// Returns the session; a new one if the last one has ended.
     pub(crate) async fn session(&self) -> Result<Arc<Session>> {
         loop {
-            if let Some(session) = self.attached().await? {
+            if let Some(session) = self.current() {
                 return Ok(session);
             }
             match self.join()? {
@@ -119,16 +119,6 @@ impl Connection {
         let failed = Arc::downgrade(store);
         if let Some(attempt) = &mut self.state.lock().attempt {
             attempt.store.take_if(|store| store.ptr_eq(&failed));
-        }
-    }
-
-    /// Returns the session, with a connection, unless it has ended: the runtime in which its last connection was made may have ended.
-    async fn attached(&self) -> Result<Option<Arc<Session>>> {
-        let Some(session) = self.current() else { return Ok(None) };
-        match session.attach().await {
-            Ok(()) => Ok(Some(session)),
-            Err(_) if session.is_over() => Ok(None),
-            Err(error) => Err(error),
         }
     }
 

@@ -40,23 +40,20 @@ async fn keepalive(weak: Weak<Session>, wake: Arc<Notify>) {
             continue;
         }
         session.claims.give_up_lapsed(session.now());
-        let attached = session.attach().await.is_ok();
         beat(&session).await;
-        let (pause, dead) = (next_look(&session), session.until_dead());
+        let (pause, over) = (next_look(&session), session.until_over());
         let environment = Arc::clone(&session.environment);
         drop(session);
         tokio::select! {
             biased;
-            // The runtime of its connection has ended: the session must not wait until its next heartbeat to go on.
-            () = dead, if attached => {}
+            () = over => {}
             () = environment.sleep(pause) => {}
         }
     }
 }
 
 /// Shows that a client is alive that has no claims, and waits for as long as it need not do so again. It could not rely on the first lock that
-/// it takes after a silence, see [`heartbeat`](super::heartbeat). It need not be a write, because nothing counts from it. Without a connection
-/// nothing is sent: the caller that comes next makes one, which is a sign of life by itself.
+/// it takes after a silence, see [`heartbeat`](super::heartbeat). It need not be a write, because nothing counts from it.
 async fn idle(session: Arc<Session>) {
     let (environment, pause) = (Arc::clone(&session.environment), session.timeout() / SIGNS);
     drop(session.show().await);

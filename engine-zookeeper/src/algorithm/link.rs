@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use ylock_core::ErrorKind;
 use ylock_core::engine::Meter;
 use ylock_core::environment::{BoxFuture, Environment, Moment};
-use ylock_core::{ErrorKind, Result as Answer};
 
 use super::client::Client;
 use super::floor::TokenFloor;
 use super::heartbeat::{Heartbeat, Timing};
 use super::in_flight::InFlight;
-use super::store::{Fault, Store, WatchEvent, ends_session, failure, failure_of_transaction, to_error};
+use super::store::{Fault, Store, WatchEvent, ends_session, failure, failure_of_transaction};
 use super::watch::Watch;
 
 /// A request of the store, not sent before it is polled.
@@ -51,28 +51,10 @@ impl Link {
         }
     }
 
-    /// Makes sure that there is a connection: the runtime in which the last one was made may have
-    /// ended.
-    pub(crate) async fn attach(&self) -> Answer<()> {
-        if self.store.is_attached() {
-            return Ok(());
-        }
-        tokio::select! {
-            biased;
-            attached = self.store.attach() => attached,
-            () = self.environment.sleep(self.request_timeout) => Err(to_error(Fault::Timeout)),
-        }
-    }
-
-    /// Fails if there is no connection. Without waiting for one: what is sent for a claim is sent
-    /// in the step that looks at the claim.
+    /// Fails if the session is over. Without waiting: what is sent for a claim is sent in the step
+    /// that looks at the claim.
     pub(super) fn attached(&self) -> Result<(), Fault> {
         self.store.is_attached().then_some(()).ok_or(Fault::ConnectionLoss)
-    }
-
-    /// Waits until there is no connection any more, or the session has ended.
-    pub(crate) fn until_dead(&self) -> BoxFuture {
-        self.store.until_dead()
     }
 
     /// Waits until the session has ended.

@@ -93,7 +93,6 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     /// Makes the attempt. Returns whether there was something to remove.
     async fn run(&self, next: Option<&Request>) -> Result<bool> {
-        self.session.attach().await?;
         let node = self.known.as_ref().map_or(Node::Unknown, |known| known.node);
         let was_there = match (node, next) {
             (Node::At(name), Some(next)) => self.hand_on(name, next).await?,

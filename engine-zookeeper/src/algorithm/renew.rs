@@ -78,7 +78,6 @@ pub(crate) async fn renew(session: &Arc<Session>, holding: &Holding) -> Result<R
 
 /// Sends a heartbeat, or finds one that will do. Returns the moment from which this renewal counts.
 async fn beat(session: &Session, holding: &Holding) -> Result<Moment> {
-    session.attach().await?;
     let settled = session.claims.with(holding.grant.id, is_settled) == Some(true);
     let lease = holding.grant.lease;
     let fresh = (session.timeout() / FRESH_PART).min(lease / SHORTEST_FRESH_PART);

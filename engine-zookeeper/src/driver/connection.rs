@@ -1,43 +1,32 @@
-//! The connection of a session. It lives in the runtime in which it was made; the session does not.
+//! The connection of a session, which begins and ends with it.
 //!
-//! When that runtime ends, the driver's task ends with it, in the middle of whatever it does, and the servers hear nothing more. They keep
-//! the session for its whole timeout, and it can go on over another connection, made in the runtime of the caller that needs it next. So
-//! a runtime that ends costs neither what is held nor a place.
-//!
-//! An old driver must be known to be dead before the session goes on without it: a driver that lives would take the session back, and
-//! close it. So a task of ours is started beside the driver's, in the same runtime, and only the end of our task says that the connection is
-//! dead. And a driver closes its session when no task has it any more. A driver whose runtime is just ending may be polled for the last
-//! time while our task is dropped, so the driver is kept until the session has another connection: what an old driver says then is refused.
+//! It lives on the client's own thread, so no runtime of the program takes it along. The driver finds another server by itself: a second
+//! connection beside it would only take the session from it, and it would take it back.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::sync::watch;
 use ylock_core::environment::Moment;
 use ylock_core::{Error, ErrorKind, Result};
 use zookeeper_client::Client;
 
 use super::dialer::{Dialer, Known};
-use super::operator::{FAREWELLS, Operator};
+use super::operator;
 
 /// The connection of a session; see the [module](self).
 pub(super) struct Connection {
     dialer: Arc<Dialer>,
     state: watch::Sender<State>,
-    /// Set with the first connection.
+    /// Set when the session has begun.
     known: OnceLock<Known>,
-    /// The moment just before the last connection was asked for.
-    asked: Mutex<Moment>,
-    /// The driver of the last connection, whose runtime has ended.
-    last: Mutex<Option<Arc<Client>>>,
 }
 
 #[derive(Clone)]
 pub(super) enum State {
-    /// There is no connection. Has the error of the last attempt, if there was one.
-    Dead(Option<Error>),
+    /// The session has not begun. Has the error of the last attempt, if there was one.
+    NotBegun(Option<Error>),
     /// A task connects.
     Dialing,
     Live(Arc<Client>),
@@ -48,21 +37,15 @@ pub(super) enum State {
 impl Connection {
     /// Creates the connection of a session, without a driver yet.
     pub(super) fn new(dialer: &Arc<Dialer>) -> Arc<Self> {
-        let (state, _) = watch::channel(State::Dead(None));
-        Arc::new(Self {
-            dialer: Arc::clone(dialer),
-            state,
-            known: OnceLock::new(),
-            asked: Mutex::default(),
-            last: Mutex::default(),
-        })
+        let (state, _) = watch::channel(State::NotBegun(None));
+        Arc::new(Self { dialer: Arc::clone(dialer), state, known: OnceLock::new() })
     }
 
-    /// Returns the driver, if there is a connection.
+    /// Returns the driver, if the session has begun and is not over.
     pub(super) fn client(&self) -> Option<Arc<Client>> {
         match &*self.state.borrow() {
             State::Live(client) => Some(Arc::clone(client)),
-            State::Dead(_) | State::Dialing | State::Over(_) => None,
+            State::NotBegun(_) | State::Dialing | State::Over(_) => None,
         }
     }
 
@@ -71,7 +54,7 @@ impl Connection {
         match &*self.state.borrow() {
             State::Live(client) => client.state().is_terminated(),
             State::Over(_) => true,
-            State::Dead(_) | State::Dialing => false,
+            State::NotBegun(_) | State::Dialing => false,
         }
     }
 
@@ -80,12 +63,12 @@ impl Connection {
         self.known.get().map_or(Duration::ZERO, |known| known.timeout)
     }
 
-    /// Returns the moment just before the session was asked for, or was asked for again over its last connection.
+    /// Returns the moment just before the session was asked for.
     pub(super) fn asked(&self) -> Moment {
-        *self.asked.lock()
+        self.known.get().map_or(Moment::ZERO, |known| known.asked)
     }
 
-    /// Waits for a connection, and makes one if no other task does.
+    /// Waits until the session has begun, and begins it if no other task does.
     pub(super) async fn attach(self: &Arc<Self>) -> Result<()> {
         let mut seen = self.state.subscribe();
         let mut asked = false;
@@ -94,8 +77,8 @@ impl Connection {
             match state {
                 State::Live(_) => return Ok(()),
                 State::Over(_) => return Err(ended()),
-                State::Dead(Some(error)) if asked => return Err(error),
-                State::Dead(_) => self.dial(),
+                State::NotBegun(Some(error)) if asked => return Err(error),
+                State::NotBegun(_) => self.dial(),
                 State::Dialing => {}
             }
             asked = true;
@@ -106,68 +89,32 @@ impl Connection {
 
     fn dial(self: &Arc<Self>) {
         let begun = self.state.send_if_modified(|state| {
-            let is_dead = matches!(state, State::Dead(_));
-            if is_dead {
+            let not_begun = matches!(state, State::NotBegun(_));
+            if not_begun {
                 *state = State::Dialing;
             }
-            is_dead
+            not_begun
         });
         if begun {
-            let seen = self.state.subscribe();
-            Operator::start(&self.dialer, Arc::downgrade(self), Some(seen), self.known.get(), FAREWELLS);
+            operator::start(&self.dialer, Arc::downgrade(self), self.state.subscribe());
         }
-    }
-
-    /// Waits until there is no connection any more, or the session has ended.
-    pub(super) fn until_dead(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.until(|state| matches!(state, State::Dead(_) | State::Over(_)))
     }
 
     /// Waits until the session has ended.
     pub(super) fn until_over(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.until(|state| matches!(state, State::Over(_)))
-    }
-
-    fn until(&self, is_so: fn(&State) -> bool) -> impl Future<Output = ()> + Send + use<> {
         let mut seen = self.state.subscribe();
-        async move { drop(seen.wait_for(is_so).await) }
+        async move { drop(seen.wait_for(|state| matches!(state, State::Over(_))).await) }
     }
 
     /// Gives the session up. The servers are told at the moment `then`, and free at once what the session still has.
     pub(super) fn end(&self, then: Moment) {
-        let mut was_dead = false;
-        self.state.send_if_modified(|state| {
-            was_dead = matches!(state, State::Dead(_));
-            let goes_on = !matches!(state, State::Over(_));
-            if goes_on {
-                *state = State::Over(then);
-            }
-            goes_on
-        });
-        // Otherwise the operator hears of it.
-        if was_dead && then <= self.dialer.environment.now() && self.known.get().is_some() {
-            Operator::start(&self.dialer, Weak::new(), None, self.known.get(), FAREWELLS);
-        }
+        // The operator hears of it.
+        self.change(|| State::Over(then));
     }
 
-    pub(super) fn is_live(&self, client: &Arc<Client>, known: &Known) {
-        let _ = self.known.set(known.clone());
-        *self.asked.lock() = known.asked;
+    pub(super) fn is_live(&self, client: &Arc<Client>, known: Known) {
+        let _ = self.known.set(known);
         self.change(|| State::Live(Arc::clone(client)));
-        self.keep(None);
-    }
-
-    /// Notes that the runtime of this driver has ended.
-    pub(super) fn died(&self, client: Option<Arc<Client>>) {
-        if client.is_some() {
-            self.keep(client);
-        }
-        self.change(|| State::Dead(None));
-    }
-
-    fn keep(&self, client: Option<Arc<Client>>) {
-        let last = std::mem::replace(&mut *self.last.lock(), client);
-        drop(last);
     }
 
     /// Changes the state, unless the session was given up.
@@ -189,7 +136,7 @@ fn ended() -> Error {
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &*self.state.borrow() {
-            State::Dead(_) => "dead",
+            State::NotBegun(_) => "not begun",
             State::Dialing => "dialing",
             State::Live(_) => "live",
             State::Over(_) => "over",

@@ -1,4 +1,4 @@
-//! Connecting: a new session, or one that goes on over another connection.
+//! Connecting: what begins a session.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,14 +8,13 @@ use std::time::Duration;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::options::Tls;
 use ylock_core::{Error, ErrorKind, Result};
-use zookeeper_client::{Client, Connector, Error as Fault, SessionInfo};
+use zookeeper_client::{Client, Connector, Error as Fault};
 
 use super::errors::translated;
-use super::tree::write_nothing;
 use crate::algorithm::store::to_error;
 use crate::options::ZookeeperOptions;
 
-/// The maker of connections; see the [module](self).
+/// What begins sessions; see the [module](self).
 pub(crate) struct Dialer {
     pub(super) options: ZookeeperOptions,
     pub(super) environment: Arc<dyn Environment>,
@@ -23,22 +22,13 @@ pub(crate) struct Dialer {
     was_granted: AtomicBool,
 }
 
-/// The data that it takes to go on with a session.
-#[derive(Clone, Debug)]
+/// What is known of a session that has begun.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    pub(super) session: SessionInfo,
     /// The time for which the servers keep the session without a sign of life.
     pub(super) timeout: Duration,
-    /// The moment just before the session was asked for, or was asked for again over its last connection.
+    /// The moment just before the session was asked for.
     pub(super) asked: Moment,
-}
-
-/// The reason that there is no connection.
-#[derive(Clone, Debug)]
-pub(super) enum Refusal {
-    /// The servers do not have the session any more.
-    Ended,
-    Failed(Error),
 }
 
 impl Dialer {
@@ -54,8 +44,7 @@ impl Dialer {
             match connector.connect(&self.options.cluster()).await {
                 Ok(client) => {
                     self.was_granted.store(true, Ordering::Relaxed);
-                    let known =
-                        Known { session: client.session().clone(), timeout: client.session_timeout(), asked };
+                    let known = Known { timeout: client.session_timeout(), asked };
                     return Ok((client, known));
                 }
                 // The driver gives up after the timeout of the session, which may be short.
@@ -67,32 +56,6 @@ impl Dialer {
             }
             self.environment.sleep(self.environment.jitter(self.options.connect_timeout() / 50)).await;
         }
-    }
-
-    /// Goes on with a session. The servers take it from its old connection, and refuse what still comes from there.
-    pub(super) async fn go_on(&self, known: &Known) -> Result<Client, Refusal> {
-        let connector = self.connector().map_err(Refusal::Failed)?;
-        let connector = connector.with_session_timeout(known.timeout).with_session(known.session.clone());
-        match connector.connect(&self.options.cluster()).await {
-            Ok(client) => Ok(client),
-            // The driver tries for longer than the servers keep a session that they do not hear of.
-            Err(Fault::SessionExpired | Fault::SessionMoved | Fault::Timeout) => Err(Refusal::Ended),
-            Err(fault) => Err(Refusal::Failed(to_error(translated(fault)))),
-        }
-    }
-
-    /// Waits until the server has caught up. The driver does not tell the server how far the old connection of its session had come. The
-    /// server that answers now may be behind that, and must catch up before it is asked what there is: otherwise it would not show what
-    /// this session has made. By a write, because a leader does not answer a `sync` of its own clients as it answers those of its followers.
-    pub(super) async fn catch_up(&self, client: &Client) -> Result<(), Refusal> {
-        while let Err(fault) = write_nothing(client).await {
-            if client.state().is_terminated() {
-                return Err(Refusal::Ended);
-            }
-            tracing::debug!(%fault, "the server of a session has not caught up yet");
-            self.environment.sleep(self.environment.jitter(self.options.request_timeout() / 50)).await;
-        }
-        Ok(())
     }
 
     /// Returns a connector. A session that can only read is of no use, and the driver passes over servers that offer no other.

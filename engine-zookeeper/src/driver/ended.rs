@@ -15,7 +15,7 @@ use zookeeper_client::StateWatcher;
 /// a state, it takes itself out of a list whose end lies on the stack of the publishing thread, after that thread has gone on. Two words of
 /// that stack are overwritten, in one test run a return address. A waiter that stays where it is does no harm, however late it is told.
 ///
-/// What leaks is the waiter, less than a kilobyte, for each session whose runtime ends before it. The task that it would wake does not, nor the
+/// What leaks is the waiter, less than a kilobyte, for each session whose thread ends before it. The task that it would wake does not, nor the
 /// runtime that a task keeps: the waiter knows only a waker of ours, which is emptied.
 pub(super) struct Ended {
     wait: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,

@@ -77,10 +77,6 @@ impl Store for Tree {
         self.connection.attach().await
     }
 
-    fn until_dead(&self) -> BoxFuture {
-        Box::pin(self.connection.until_dead())
-    }
-
     fn until_over(&self) -> BoxFuture {
         Box::pin(self.connection.until_over())
     }

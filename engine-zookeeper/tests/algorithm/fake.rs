@@ -145,10 +145,6 @@ impl Store for Session {
         Ok(())
     }
 
-    fn until_dead(&self) -> BoxFuture {
-        self.until_over()
-    }
-
     fn until_over(&self) -> BoxFuture {
         let mut seen = self.state.subscribe();
         Box::pin(async move { drop(seen.wait_for(|state| *state == State::Over).await) })

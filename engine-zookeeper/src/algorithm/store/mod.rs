@@ -114,15 +114,12 @@ pub trait Ensemble: fmt::Debug + Send + Sync + 'static {
 /// Nothing here has a time limit or is counted: that is done once, by the caller of all requests.
 #[async_trait]
 pub trait Store: fmt::Debug + Send + Sync + 'static {
-    /// Returns whether there is a connection, so that a request can be sent now. Without one each request fails with
+    /// Returns whether the session has begun and is not over, so that a request can be sent. Otherwise each request fails with
     /// [`ConnectionLoss`](Fault::ConnectionLoss).
     fn is_attached(&self) -> bool;
 
-    /// Waits for a connection, and makes one if no other task does. The first one begins the session.
+    /// Waits until the session has begun, and begins it if no other task does.
     async fn attach(&self) -> Result<()>;
-
-    /// Waits until there is no connection any more, or the session has ended. Counts from the call.
-    fn until_dead(&self) -> BoxFuture;
 
     /// Waits until the session has ended. Counts from the call.
     fn until_over(&self) -> BoxFuture;

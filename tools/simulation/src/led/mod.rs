@@ -45,8 +45,8 @@ pub(crate) trait Group: Send + Sync {
     /// Does something with the servers, and sees to what follows of it.
     fn with<T>(self: &Arc<Self>, work: impl FnOnce(&mut Self::Servers) -> T) -> T;
 
-    /// As in [`Led`].
-    fn end_runtimes(self: &Arc<Self>, actor: Actor);
+    /// As in [`Led`]. Does nothing where connections live on the client's own thread.
+    fn end_runtimes(self: &Arc<Self>, _actor: Actor) {}
 }
 
 impl<G: Group> Led for G {

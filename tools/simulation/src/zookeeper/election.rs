@@ -10,17 +10,13 @@ use super::leader::{Follower, Leading};
 use super::server::Role;
 use crate::chance::Chance;
 use crate::led::{Coming, Elects, Group, Part, Reach};
-use crate::world::{Actor, World};
+use crate::world::World;
 
 impl Group for Ensemble {
     type Servers = Servers;
 
     fn with<T>(self: &Arc<Self>, work: impl FnOnce(&mut Servers) -> T) -> T {
         Self::with(self, work)
-    }
-
-    fn end_runtimes(self: &Arc<Self>, actor: Actor) {
-        Self::end_runtimes(self, actor);
     }
 }
 

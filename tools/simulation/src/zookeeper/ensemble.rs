@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -10,21 +10,18 @@ use parking_lot::{Mutex, MutexGuard};
 use super::connection::Wire;
 use super::event::Event;
 use super::leader::Leading;
-use super::line::Line;
 use super::mailbox::Mailbox;
 use super::server::{Role, Server};
 use super::{ConnectionId, ServerId, SessionId};
 use crate::chance::Chance;
 use crate::led::Elects;
 use crate::store::Weather;
-use crate::world::{Actor, World};
+use crate::world::World;
 
 /// The ensemble; see the [module](self).
 pub struct Ensemble {
     world: Arc<World>,
     servers: Mutex<Servers>,
-    /// The lines of all clients.
-    lines: Mutex<Vec<(Actor, Weak<Line>)>>,
 }
 
 /// The settings of an ensemble that a run decides.
@@ -81,8 +78,7 @@ impl Ensemble {
             is_electing: false,
             out: Vec::new(),
         };
-        let (world, lines) = (Arc::clone(world), Mutex::default());
-        let ensemble = Arc::new(Self { world, servers: Mutex::new(servers), lines });
+        let ensemble = Arc::new(Self { world: Arc::clone(world), servers: Mutex::new(servers) });
         ensemble.with(Servers::elect);
         ensemble
     }
@@ -114,21 +110,6 @@ impl Ensemble {
 
     pub(super) fn note(&self, line: impl FnOnce() -> String) {
         self.world.note(line);
-    }
-
-    pub(super) fn know(&self, actor: Actor, line: &Arc<Line>) {
-        self.lines.lock().push((actor, Arc::downgrade(line)));
-    }
-
-    /// Ends the runtimes in which a client process has made its connections. Its sessions can go on.
-    pub fn end_runtimes(&self, actor: Actor) {
-        let lines: Vec<_> = {
-            let mut lines = self.lines.lock();
-            lines.retain(|(_, line)| line.strong_count() > 0);
-            let own = lines.iter().filter(|(of, _)| *of == actor);
-            own.filter_map(|(_, line)| line.upgrade()).collect()
-        };
-        lines.iter().for_each(|line| line.end_runtime());
     }
 
     /// Returns the nodes of locks and contenders that the servers have.

@@ -1,29 +1,27 @@
 //! What a client knows of its session, and the tasks that wait for a change of that.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ylock_core::Error;
 use ylock_core::environment::{BoxFuture, Moment};
 
 use super::SessionId;
 use super::mailbox::{Incoming, Mailbox};
 
 /// The state of a session, as its client knows it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum State {
-    /// There is no connection. Has the error of the last attempt, if there was one.
-    Dead(Option<Error>),
+    /// Nothing was asked for.
+    New,
     Dialing,
     Live,
     /// The session has ended, or is given up: the servers hear of the latter at this moment.
     Over(Moment),
 }
 
-/// What it takes to go on with a session.
+/// What the client knows of a session that has begun.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) session: SessionId,
@@ -35,21 +33,8 @@ pub(super) struct Known {
 #[derive(Debug)]
 pub(super) struct Line {
     inner: Mutex<Inner>,
-    /// The runtime in which the driver runs: the next driver has another one.
-    runtime: Mutex<Runtime>,
-}
-
-/// The runtime of a driver, and what it finds there.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Runtime {
+    /// What the driver finds when it runs.
     pub(super) mailbox: Arc<Mailbox>,
-    has_ended: Arc<AtomicBool>,
-}
-
-impl Runtime {
-    pub(super) fn has_ended(&self) -> bool {
-        self.has_ended.load(Ordering::Relaxed)
-    }
 }
 
 #[derive(Debug)]
@@ -61,12 +46,12 @@ struct Inner {
 
 impl Line {
     pub(super) fn new() -> Arc<Self> {
-        let inner = Inner { state: State::Dead(None), known: None, wakers: Vec::new() };
-        Arc::new(Self { inner: Mutex::new(inner), runtime: Mutex::default() })
+        let inner = Inner { state: State::New, known: None, wakers: Vec::new() };
+        Arc::new(Self { inner: Mutex::new(inner), mailbox: Arc::default() })
     }
 
     pub(super) fn state(&self) -> State {
-        self.inner.lock().state.clone()
+        self.inner.lock().state
     }
 
     pub(super) fn known(&self) -> Option<Known> {
@@ -79,19 +64,6 @@ impl Line {
 
     pub(super) fn is_over(&self) -> bool {
         matches!(self.inner.lock().state, State::Over(_))
-    }
-
-    /// Returns the runtime of the driver that runs now, or is the next to.
-    pub(super) fn runtime(&self) -> Runtime {
-        self.runtime.lock().clone()
-    }
-
-    /// Ends the runtime of the driver, and its connection with it.
-    pub(super) fn end_runtime(&self) {
-        let ended = std::mem::take(&mut *self.runtime.lock());
-        ended.has_ended.store(true, Ordering::Relaxed);
-        ended.mailbox.put(Incoming::Look);
-        self.change(State::Dead(None));
     }
 
     /// Changes the state, unless the session is over. Returns whether it did.
@@ -113,24 +85,21 @@ impl Line {
         self.change(State::Live);
     }
 
-    /// Gives the session up. The driver tells the servers at the moment `then`. Returns whether there is no driver.
-    pub(super) fn end(&self, then: Moment) -> bool {
-        let was_dead = matches!(self.state(), State::Dead(_));
-        if !self.change(State::Over(then)) {
-            return false;
+    /// Gives the session up. The driver tells the servers at the moment `then`.
+    pub(super) fn end(&self, then: Moment) {
+        if self.change(State::Over(then)) {
+            self.mailbox.put(Incoming::Look);
         }
-        self.runtime().mailbox.put(Incoming::Look);
-        was_dead
     }
 
     /// Takes the right to dial, which one task has at a time.
     pub(super) fn begin_to_dial(&self) -> bool {
         let mut inner = self.inner.lock();
-        let is_dead = matches!(inner.state, State::Dead(_));
-        if is_dead {
+        let is_new = matches!(inner.state, State::New);
+        if is_new {
             inner.state = State::Dialing;
         }
-        is_dead
+        is_new
     }
 
     /// Waits for a state.

@@ -47,9 +47,7 @@ impl Clients {
 
 impl store::Ensemble for Clients {
     fn session(&self) -> Arc<dyn Store> {
-        let line = Line::new();
-        self.ensemble.know(self.clocks.actor(), &line);
-        Arc::new(Session { client: self.clone(), line })
+        Arc::new(Session { client: self.clone(), line: Line::new() })
     }
 
     fn no_session(&self) -> Error {
@@ -70,8 +68,8 @@ impl Session {
             return Err(Fault::ConnectionLoss);
         }
         let (answer, told) = oneshot::channel();
-        self.line.runtime().mailbox.put(Incoming::Request(Request { ask, answer }));
-        // The runtime of the driver has ended.
+        self.line.mailbox.put(Incoming::Request(Request { ask, answer }));
+        // The process is killed.
         told.await.unwrap_or(Err(Fault::ConnectionLoss))
     }
 
@@ -115,26 +113,14 @@ impl Store for Session {
     }
 
     async fn attach(&self) -> Answer<()> {
-        let mut asked = false;
-        loop {
-            match self.line.state() {
-                State::Live => return Ok(()),
-                State::Over(_) => return Err(Error::new(ErrorKind::Unavailable, "the session has ended")),
-                State::Dead(Some(error)) if asked => return Err(error),
-                State::Dead(_) => {
-                    if self.line.begin_to_dial() {
-                        self.drive();
-                    }
-                }
-                State::Dialing => {}
-            }
-            asked = true;
-            self.line.until(|state| !matches!(state, State::Dialing)).await;
+        if self.line.begin_to_dial() {
+            self.drive();
         }
-    }
-
-    fn until_dead(&self) -> BoxFuture {
-        self.line.until(|state| matches!(state, State::Dead(_) | State::Over(_)))
+        self.line.until(|state| !matches!(state, State::Dialing)).await;
+        match self.line.is_live() {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Unavailable, "the session has ended")),
+        }
     }
 
     fn until_over(&self) -> BoxFuture {
@@ -154,10 +140,7 @@ impl Store for Session {
     }
 
     fn end(&self, then: Moment) {
-        let is_alone = self.line.end(then);
-        if is_alone && self.line.known().is_some() && then <= self.client.clocks.now() {
-            self.drive();
-        }
+        self.line.end(then);
     }
 
     async fn check(&self, path: &str) -> Result<(), Fault> {

@@ -126,10 +126,6 @@ impl Store for Broken {
         self.inner.attach().await
     }
 
-    fn until_dead(&self) -> BoxFuture {
-        self.inner.until_dead()
-    }
-
     fn until_over(&self) -> BoxFuture {
         self.inner.until_over()
     }

@@ -14,21 +14,21 @@ use crate::zookeeper::mailbox::Incoming;
 const PAUSE: Duration = Duration::from_millis(200);
 
 impl Driver {
-    pub(super) async fn begin(&mut self) -> Dialed {
+    /// Begins a session, unless it is not wanted any more.
+    pub(super) async fn begin(&mut self) -> Option<Known> {
         loop {
             let asked = self.clocks.now();
-            let is_new = self.known.is_none();
             match self.dial_all().await {
                 Dialed::Established(session) => {
                     self.known = Some(Known { session, timeout: self.timeout, asked });
-                    return Dialed::Established(session);
+                    return self.known;
                 }
-                Dialed::Failed | Dialed::Expired if is_new => {
+                Dialed::Stopped => return None,
+                Dialed::Failed | Dialed::Expired => {
                     if !self.rest(self.clocks.now().plus(PAUSE)).await {
-                        return Dialed::Stopped;
+                        return None;
                     }
                 }
-                other => return other,
             }
         }
     }
@@ -64,7 +64,7 @@ impl Driver {
 
     /// Returns whether there is nothing to be done: also for a session that is over and has never begun.
     pub(super) fn is_stopped(&self) -> bool {
-        self.runtime.has_ended() || (self.known.is_none() && self.line.is_over())
+        self.known.is_none() && self.line.is_over()
     }
 
     /// Tries one server after the other.
@@ -90,7 +90,7 @@ impl Driver {
     pub(super) async fn dial(&mut self, server: ServerId) -> Dialed {
         self.hang_up();
         let session = self.known.map(|known| known.session);
-        let (mailbox, seen) = (&self.runtime.mailbox, self.seen);
+        let (mailbox, seen) = (&self.line.mailbox, self.seen);
         let connection = self.ensemble.with(|servers| servers.dial(server, mailbox, session, seen));
         self.connection = Some(connection);
         self.received = self.clocks.now();

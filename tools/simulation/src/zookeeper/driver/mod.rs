@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use ylock_core::environment::{BoxFuture, Environment, Moment};
-use ylock_core::{Error, ErrorKind};
 use ylock_engine_zookeeper::algorithm::store::{Fault, WatchEvent};
 
 use crate::chance::Chance;
@@ -21,7 +20,7 @@ use crate::clocks::Clocks;
 use crate::zookeeper::ensemble::Ensemble;
 use crate::zookeeper::event::{Body, Frame, Read, Reply};
 use crate::zookeeper::leader::ended;
-use crate::zookeeper::line::{Known, Line, Runtime, State};
+use crate::zookeeper::line::{Known, Line};
 use crate::zookeeper::mailbox::Incoming;
 use crate::zookeeper::tree::On;
 use crate::zookeeper::{ConnectionId, SessionId};
@@ -61,7 +60,6 @@ pub struct Mistakes {
 pub(in crate::zookeeper) struct Driver {
     ensemble: Arc<Ensemble>,
     line: Arc<Line>,
-    runtime: Runtime,
     clocks: Arc<Clocks>,
     chance: Chance,
     mistakes: Mistakes,
@@ -80,8 +78,6 @@ pub(in crate::zookeeper) struct Driver {
     is_pinging: bool,
     /// The request that tells the servers that the session is over.
     farewell: Option<u64>,
-    /// The write by which a server of a session that goes on catches up.
-    catching_up: Option<u64>,
     tick: BoxFuture,
 }
 
@@ -90,7 +86,7 @@ pub(super) enum Dialed {
     Established(SessionId),
     Expired,
     Failed,
-    /// The session is not wanted any more, or the runtime has ended.
+    /// The session is not wanted any more.
     Stopped,
 }
 
@@ -100,7 +96,6 @@ pub(super) enum Served {
     Lost,
     /// The servers have been told that the session is over, or have said so.
     Over,
-    CaughtUp,
     Stopped,
 }
 
@@ -116,12 +111,11 @@ impl Driver {
         Self {
             ensemble: Arc::clone(ensemble),
             line: Arc::clone(line),
-            runtime: line.runtime(),
             clocks: Arc::clone(clocks),
             chance: Chance::new(clocks.random()),
             mistakes,
             timeout,
-            known: line.known(),
+            known: None,
             connection: None,
             seen: 0,
             xid: 0,
@@ -132,30 +126,15 @@ impl Driver {
             last_sent: now,
             is_pinging: false,
             farewell: None,
-            catching_up: None,
             tick: clocks.sleep(timeout / 20),
         }
     }
 
     pub(in crate::zookeeper) async fn run(mut self) {
-        let goes_on = self.known.is_some();
-        match self.begin().await {
-            Dialed::Established(_) => {}
-            Dialed::Expired => return self.over(),
-            Dialed::Failed => {
-                let error = Error::new(ErrorKind::Unavailable, "no server answers");
-                self.line.change(State::Dead(Some(error)));
-                return;
-            }
-            Dialed::Stopped => return,
-        }
-        let mut is_live = !goes_on;
+        let Some(known) = self.begin().await else { return };
+        self.line.lives(known);
         loop {
-            if is_live && let Some(known) = self.known {
-                self.line.lives(known);
-            }
-            match self.serve(!is_live).await {
-                Served::CaughtUp => is_live = true,
+            match self.serve().await {
                 Served::Over => return self.over(),
                 Served::Stopped => return,
                 Served::Lost => match self.reconnect().await {
@@ -195,7 +174,7 @@ impl Driver {
     /// Gives a connection up. It is not known what became of the requests that were not answered.
     fn lose(&mut self) {
         self.hang_up();
-        (self.farewell, self.catching_up) = (None, None);
+        self.farewell = None;
         for (_, request) in self.sent.drain(..) {
             let _ = request.answer.send(Err(Fault::ConnectionLoss));
         }
@@ -211,7 +190,7 @@ impl Driver {
     /// decides what the driver sees first.
     async fn next(&mut self) -> Option<Incoming> {
         let tick_first = self.chance.happens(0.5);
-        let (tick, mailbox) = (&mut self.tick, Arc::clone(&self.runtime.mailbox));
+        let (tick, mailbox) = (&mut self.tick, Arc::clone(&self.line.mailbox));
         let next = poll_fn(|context| {
             if tick_first && tick.as_mut().poll(context).is_ready() {
                 return Poll::Ready(None);
@@ -228,8 +207,7 @@ impl Driver {
         if next.is_none() {
             self.tick = self.clocks.sleep(self.timeout / 20);
         }
-        // A driver whose runtime has ended hears nothing.
-        if self.runtime.has_ended() { Some(Incoming::Look) } else { next }
+        next
     }
 
     fn note(&self, line: impl FnOnce() -> String) {

@@ -10,25 +10,17 @@ use super::{Ask, Driver, Request, Served};
 use crate::zookeeper::event::{Body, Frame, Message, Read, Reply};
 use crate::zookeeper::line::State;
 use crate::zookeeper::mailbox::Incoming;
-use crate::zookeeper::step::Step;
 use crate::zookeeper::tree::{Change, On};
 
 impl Driver {
-    /// Serves the algorithm over one connection. With `catches_up`, only until the server has caught up.
-    pub(super) async fn serve(&mut self, catches_up: bool) -> Served {
-        if catches_up {
-            let check = Step::Check(String::from("/"));
-            self.catching_up = Some(self.send(|xid| Frame::Write(xid, Body::Steps([check].into())), None));
-        } else {
-            self.flush();
-        }
+    /// Serves the algorithm over one connection.
+    pub(super) async fn serve(&mut self) -> Served {
+        self.flush();
         loop {
             let served = match self.next().await {
                 Some(Incoming::Request(request)) => {
                     self.unsent.push_back(request);
-                    if !catches_up {
-                        self.flush();
-                    }
+                    self.flush();
                     None
                 }
                 Some(Incoming::Message(from, message)) if Some(from) == self.connection => {
@@ -94,9 +86,6 @@ impl Driver {
         self.seen = self.seen.max(seen);
         if self.farewell == Some(xid) || matches!(answer, Err(Fault::Ended(_))) {
             return Some(Served::Over);
-        }
-        if self.catching_up == Some(xid) {
-            return Some(Served::CaughtUp);
         }
         let first = self.sent.pop_front()?;
         debug_assert_eq!(first.0, xid, "answers come in order");
