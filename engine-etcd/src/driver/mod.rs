@@ -24,7 +24,7 @@ use prost::Message;
 use tonic::client::Grpc;
 use tonic_prost::ProstCodec;
 use ylock_core::Result;
-use ylock_core::connection::{Live, SharedConnection, Timeouts};
+use ylock_core::connection::{Live, SharedConnection, Timeouts, driven};
 use ylock_core::engine::Examination;
 use ylock_core::environment::{Answer, Environment, Moment};
 
@@ -112,10 +112,11 @@ impl Servers {
             None => Box::pin(self.live_in_time(until)).await?,
         };
         let used = live.clone();
+        let answer = driven(self.shared.elsewhere(&live), request(live));
         let answer = tokio::select! {
             // An answer that is there counts, also after a pause of the process.
             biased;
-            answer = request(live) => answer,
+            answer = answer => answer.map_err(Fault::Unknown)?,
             () = self.environment.sleep(until.since(self.environment.now())) => {
                 self.give_up(&used);
                 return Err(Fault::Unknown(errors::unavailable("the server did not answer in time")));

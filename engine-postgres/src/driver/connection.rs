@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Error as DriverError, Row};
 use ylock_core::Result;
-use ylock_core::connection::{Live, SharedConnection, Timeouts};
+use ylock_core::connection::{Live, SharedConnection, Timeouts, driven};
 use ylock_core::environment::Moment;
 
 use super::connector::{Connector, Messages, To};
@@ -52,8 +52,8 @@ impl Connection {
         };
         let sent = self.connector.environment().now();
         let answer = {
-            let answer = pin!(async { Ok(live.ask(text, arguments).await) });
-            self.connector.until(until, answer).await
+            let answer = pin!(live.ask(text, arguments));
+            self.connector.until(until, driven(self.shared.elsewhere(&live), answer)).await
         };
         let gave_time = until.since(sent) >= self.connector.request_timeout / 2;
         match &answer {

@@ -10,7 +10,7 @@ use futures_util::future::join;
 use redis::aio::{AsyncPushSender, MultiplexedConnection};
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 use tokio::sync::Mutex as AsyncMutex;
-use ylock_core::connection::{Connected, Live, SharedConnection, Timeouts};
+use ylock_core::connection::{Connected, Live, SharedConnection, Timeouts, driven};
 use ylock_core::environment::Moment;
 use ylock_core::url::Address;
 use ylock_core::{Error, Result};
@@ -114,9 +114,11 @@ impl Connection {
         }
         let sent = self.connector.environment().now();
         let left = options.until.since(sent);
+        let elsewhere = self.shared.elsewhere(&live);
         let answer = {
             // Pinned, and what is rare in boxes: this is a part of the future of every request.
-            let answer = pin!(async { Ok(self.send_script(&mut live.connection, call, options).await) });
+            let answer = pin!(self.send_script(&mut live.connection, call, options));
+            let answer = driven(elsewhere, answer);
             if self.connector.driver_has_timeout() && left + TICK >= self.connector.request_timeout {
                 // The driver's own timeout ends the wait in time.
                 answer.await

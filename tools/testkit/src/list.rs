@@ -271,6 +271,7 @@ macro_rules! __for_all_cases {
                 a_guard_outlives_all_runtimes_of_its_client engine []
                 a_holder_whose_thread_is_blocked_keeps_its_lock store []
                 a_runtime_that_is_not_driven_any_more_costs_the_others_nothing store []
+                a_lock_that_goes_to_a_waiter_which_does_not_run_goes_on_to_the_others store []
                 waiters_of_a_runtime_that_ended_leave_the_queue engine [Fair]
                 a_runtime_ends_in_the_middle_of_everything engine []
             }

@@ -3,9 +3,11 @@
 //! For engines. Not covered by semver.
 
 mod attempt;
+mod elsewhere;
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 pub use attempt::{Place, REST, SharedAttempt};
+pub use elsewhere::{Elsewhere, driven};
 
 use crate::environment::{Answer, Environment, RuntimeId};
 use crate::error::{Error, ErrorKind, Result};
@@ -74,6 +77,8 @@ pub struct Live<C> {
 /// Belongs to one life of a connection, so that no task throws away a newer one.
 struct Life {
     runtime: RuntimeId,
+    /// True once the runtime has ended, or was found to stand still.
+    is_over: AtomicBool,
     /// Dropped with the last clone: that ends the task that waits for the end of the runtime.
     _watched: oneshot::Sender<()>,
 }
@@ -141,10 +146,24 @@ impl<C: Connected + Clone> SharedConnection<C> {
         Err(Error::new(ErrorKind::Unavailable, "no runtime is left to connect in"))
     }
 
+    /// Returns what to wait with for an answer over this connection, if it is not driven where the
+    /// caller is.
+    pub fn elsewhere(&self, live: &Live<C>) -> Option<Elsewhere> {
+        (live.life.runtime != RuntimeId::current()).then(|| Elsewhere {
+            environment: Arc::clone(&self.environment),
+            life: Arc::clone(&live.life),
+            patience: self.timeouts.request / 4,
+        })
+    }
+
     /// Puts a connection here that was made in the runtime of the caller.
     pub fn put(&self, connection: C) {
         let (watched, ended) = oneshot::channel::<()>();
-        let life = Arc::new(Life { runtime: RuntimeId::current(), _watched: watched });
+        let life = Arc::new(Life {
+            runtime: RuntimeId::current(),
+            is_over: AtomicBool::new(false),
+            _watched: watched,
+        });
         let watch = Watch { slot: Arc::downgrade(&self.live), life: Arc::downgrade(&life) };
         let before = self.live.lock().replace(Live { connection, life });
         if let Some(before) = before {
@@ -193,6 +212,9 @@ struct Watch<C: Connected> {
 
 impl<C: Connected> Drop for Watch<C> {
     fn drop(&mut self) {
+        if let Some(life) = self.life.upgrade() {
+            life.is_over.store(true, Ordering::Release);
+        }
         if let Some(slot) = self.slot.upgrade() {
             empty(&slot, |live| std::ptr::eq(Arc::as_ptr(&live.life), self.life.as_ptr()));
         }

@@ -135,3 +135,20 @@ fn an_attempt_whose_runtime_stands_still_holds_up_no_caller_elsewhere() {
     assert_eq!(server.attempts(), 1);
     assert_eq!(second.block_on(server.number()), 2);
 }
+
+/// The runtime comes to stand still after the request was sent.
+#[test]
+fn an_answer_over_a_connection_whose_runtime_stands_still_is_not_waited_for() {
+    let server = Server::new(&SystemEnvironment::shared());
+    let (idle, second) = (current_thread(), current_thread());
+    let live = idle.block_on(server.get(Duration::ZERO, false)).unwrap();
+    idle.block_on(async { assert!(server.shared.elsewhere(&live).is_none(), "it is driven here") });
+    let waits = || driven(server.shared.elsewhere(&live), std::future::pending::<()>());
+    // The second one finds that the first has found it out.
+    for _ in 0..2 {
+        assert_eq!(second.block_on(async { waits().await }).unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+    assert!(!server.shared.is_current(&live));
+    let answered = || driven(server.shared.elsewhere(&live), std::future::ready(1));
+    assert_eq!(second.block_on(async { answered().await }).unwrap(), 1, "an answer that is there counts");
+}

@@ -13,6 +13,7 @@ use super::effects::{Effects, Reply};
 use super::self_wait::{Caller, Site};
 use super::waiter::Waiter;
 use super::{Acquired, Admission, Hold, Keeper, closed};
+use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::mode::{Mode, Wait};
@@ -66,12 +67,22 @@ impl Keeper {
     pub(crate) async fn acquire(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Option<Acquired>> {
         let (limit, before) =
             (args.limit().filter(|limit| !limit.is_zero()).or(args.answer_within), args.before);
-        let waiting = match self.enter(&args)? {
-            Entered::Now(acquired) => return Ok(Some(acquired)),
-            Entered::NotFree => return Ok(None),
-            Entered::Waits(waiting) => waiting,
-        };
-        waiting.wait(limit, before).await
+        let mut left = limit;
+        loop {
+            let waiting = match self.enter(&args)? {
+                Entered::Now(acquired) => return Ok(Some(acquired)),
+                Entered::NotFree => return Ok(None),
+                Entered::Waits(waiting) => waiting,
+            };
+            let arrived = waiting.arrived;
+            match waiting.wait(left, before).await {
+                // The answer lay unread for so long that the lock went to others.
+                Ok(Some(acquired)) if !acquired.hold.receive() => drop(acquired),
+                reply => return reply,
+            }
+            let waited = self.environment.now().since(arrived);
+            left = left.map(|left| left.saturating_sub(waited));
+        }
     }
 
     fn enter(self: &Arc<Self>, args: &AcquireArgs<'_>) -> Result<Entered> {
@@ -107,6 +118,7 @@ impl Keeper {
             keeper: Arc::clone(self),
             key: args.key.clone(),
             number,
+            arrived: waiter.arrived,
             answer,
             drives: None,
             own: false,
@@ -179,6 +191,7 @@ struct Waiting {
     keeper: Arc<Keeper>,
     key: Key,
     number: u64,
+    arrived: Moment,
     answer: oneshot::Receiver<Reply>,
     /// The driver, if this waiter made it necessary. Dropped after the place in the queue is left.
     drives: Option<CallerDrives>,

@@ -94,7 +94,15 @@ impl Entry {
         let hold = Arc::new(Hold::new(Arc::clone(&granted.validity), first.owner, token, bound));
         let (writes, reads) = if first.mode == Mode::Write { (1, 0) } else { (0, 1) };
         let caller = first.caller;
-        self.holders.push(Holder { hold: Arc::clone(&hold), writes, reads, since, caller, again: None });
+        self.holders.push(Holder {
+            hold: Arc::clone(&hold),
+            writes,
+            reads,
+            since,
+            caller,
+            unread_since: None,
+            again: None,
+        });
         let (owner, named) = (first.owner, first.named);
         effects.grant(first, hold, Admission::New { waited });
         if named {

@@ -169,7 +169,12 @@ impl Entry {
         if !holder.hold.is_valid() {
             return None;
         }
-        Some(holder.reenter(mode, at, key).map(|()| Arc::clone(&holder.hold)))
+        let hold = Arc::clone(&holder.hold);
+        // Here, while the shard is locked: nothing takes it back meanwhile.
+        Some(holder.reenter(mode, at, key).map(|()| {
+            hold.receive();
+            hold
+        }))
     }
 
     /// Returns whether a `try_*` may stay in the queue for the answer of the store: only if no holder or waiter is known to be before it.

@@ -1,7 +1,7 @@
 //! The hold that an owner has while its count is above zero, and the acquisition that the keeper hands to a caller.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use super::Keeper;
@@ -13,6 +13,12 @@ use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::token::Token;
 
+/// No caller has read that it was granted.
+const UNREAD: u8 = 0;
+const RECEIVED: u8 = 1;
+/// No caller has read it for so long that it was given to others.
+const TAKEN_BACK: u8 = 2;
+
 /// The state that all guards of one owner's hold share.
 #[derive(Debug)]
 pub(crate) struct Hold {
@@ -22,6 +28,9 @@ pub(crate) struct Hold {
     /// How long it may last. In a box: most last for as long as their owners want them to, and
     /// there is room for this with each key that is held.
     pub(super) bound: Option<Box<Bound>>,
+    /// Whether a caller has it. Changes once: of a caller that reads its answer at last and the keeper
+    /// that takes the hold back, one is first.
+    receipt: AtomicU8,
     /// Of a reader that is a client of a semaphore: the store has shown, after this owner had entered, that the other clients count on the same number of
     /// permits. A client that comes later sees this owner.
     counts_as_others: AtomicBool,
@@ -41,9 +50,29 @@ impl Hold {
             owner,
             token,
             bound: bound.map(Box::new),
+            receipt: AtomicU8::new(UNREAD),
             counts_as_others: AtomicBool::new(false),
             over: AtomicBool::new(false),
         }
+    }
+
+    /// Notes that a caller has it. Returns whether that is so: it may have been taken back before.
+    pub(super) fn receive(&self) -> bool {
+        self.decide(RECEIVED) == RECEIVED
+    }
+
+    /// Takes it back, unless a caller has it. Returns whether it was taken back.
+    pub(super) fn take_back(&self) -> bool {
+        self.decide(TAKEN_BACK) == TAKEN_BACK
+    }
+
+    pub(super) fn is_unread(&self) -> bool {
+        self.receipt.load(Ordering::Acquire) == UNREAD
+    }
+
+    fn decide(&self, receipt: u8) -> u8 {
+        let before = self.receipt.compare_exchange(UNREAD, receipt, Ordering::AcqRel, Ordering::Acquire);
+        before.map_or_else(|decided| decided, |_| receipt)
     }
 
     pub(crate) fn is_over(&self) -> bool {

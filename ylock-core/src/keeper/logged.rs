@@ -8,11 +8,13 @@ use tracing::field;
 use super::Keeper;
 use super::hold::Hold;
 use super::holder::Holder;
+use super::self_wait::Site;
 use crate::engine::LossReason;
 use crate::environment::Moment;
 use crate::error::Error;
 use crate::foreign::tell;
 use crate::key::Key;
+use crate::owner::Owner;
 use crate::token::Token;
 
 pub(super) enum Logged {
@@ -31,11 +33,20 @@ pub(super) enum Logged {
         error: Error,
     },
     RenewalFailed(Error),
+    /// No caller has read that it has the lock.
+    Unread {
+        owner: Owner,
+        at: Site,
+    },
 }
 
 impl Logged {
     pub(super) fn lost(holders: &[Holder], reason: LossReason, failure: Option<&Error>) -> Self {
         Self::lost_after(holders, reason, failure, None)
+    }
+
+    pub(super) fn unread(holder: &Holder) -> Self {
+        Self::Unread { owner: holder.hold.owner, at: holder.caller.site() }
     }
 
     /// Of a hold that has lasted too long.
@@ -72,6 +83,11 @@ impl Logged {
                 owner = hold.as_ref().map(|hold| field::display(hold.owner)),
                 token = hold.and_then(|hold| hold.token).map(Token::get),
                 error = format!("{error:#}"), "a release was given up"
+            ),
+            Self::Unread { owner, at } => tell!(
+                warn, client = %keeper.name, engine = keeper.engine.name(), ?key, %owner, at = %at,
+                "a lock was granted to a task that has not run for a lease, and goes to others: does work block its thread, or \
+                 does no thread drive its runtime?"
             ),
             Self::RenewalFailed(error) => tell!(
                 debug,

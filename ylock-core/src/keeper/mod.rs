@@ -57,6 +57,7 @@ mod renewal;
 mod runs;
 mod self_wait;
 mod throttle;
+mod unread;
 mod validity;
 mod view;
 mod waiter;

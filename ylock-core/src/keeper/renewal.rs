@@ -243,7 +243,8 @@ impl Entry {
 
     fn due(&mut self, context: &Context<'_>, due: &Due, effects: &mut Effects) -> Option<Holding> {
         self.current(due)?;
-        if self.end_long_holds(context, effects) {
+        // Both, whatever the first one finds.
+        if self.end_long_holds(context, effects) | self.take_back_unread(context, effects) {
             self.advance(context, effects);
         }
         let Phase::Granted(granted) = &mut self.phase else { return None };

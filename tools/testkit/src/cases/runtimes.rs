@@ -219,6 +219,38 @@ pub async fn a_runtime_that_is_not_driven_any_more_costs_the_others_nothing(fixt
     tokio::task::spawn_blocking(move || drop(idle)).await.expect("no panic");
 }
 
+/// A waiter is granted the lock in a runtime that is not driven any more: the lock goes to the others, and the waiter gets it after them.
+pub async fn a_lock_that_goes_to_a_waiter_which_does_not_run_goes_on_to_the_others(fixture: Fixture) {
+    if fixture.harness().name() == "memory" {
+        return;
+    }
+    let there = fixture.client().await;
+    let held = there.write().await;
+    let inside = fixture.clone();
+    let first = move || {
+        let idle = Builder::new_current_thread().enable_all().build().expect("a runtime can be built");
+        let client = idle.block_on(inside.short_lived());
+        let (waiting, look) = (client.clone(), inside.clone());
+        let waiter = idle.spawn(async move { waiting.write().await });
+        let queued = || async { !client.look().await.queue.is_empty() };
+        idle.block_on(eventually(look.soon(), "it waits", queued));
+        (idle, waiter, client)
+    };
+    let (idle, waiter, client) = tokio::task::spawn_blocking(first).await.expect("no panic");
+    drop(held);
+    for lock in [&client.lock, &there.lock] {
+        let guard = within(fixture.lapse() * 3, "it goes to the others", lock.write()).await;
+        drop(guard.expect("it is granted"));
+    }
+    let last = move || {
+        let guard = idle.block_on(waiter).expect("no panic");
+        let is_valid = guard.is_valid();
+        drop((guard, idle));
+        is_valid
+    };
+    assert!(tokio::task::spawn_blocking(last).await.expect("no panic"), "it acquires anew");
+}
+
 /// Waiters in a runtime that ends leave the queue of the store.
 pub async fn waiters_of_a_runtime_that_ended_leave_the_queue(fixture: Fixture) {
     for used_elsewhere_too in [false, true] {

@@ -1,0 +1,47 @@
+//! The end of holds that no caller has read the answer about. Their callers wait in a runtime that stands
+//! still. The client renews the grant from elsewhere, so the lock would have a holder that is none, for as
+//! long as its process lives.
+
+use std::time::Duration;
+
+use super::effects::Effects;
+use super::entry::{Context, Entry, Phase};
+use super::holder::Holder;
+use super::logged::Logged;
+use crate::engine::LossReason;
+use crate::environment::Moment;
+use crate::events::End;
+
+impl Entry {
+    /// Takes those holds back of which no caller has read for a lease that it has them. Returns whether there
+    /// was one: then other holders and waiters may have their turn. A caller that reads its answer after all
+    /// acquires anew.
+    pub(super) fn take_back_unread(&mut self, context: &Context<'_>, effects: &mut Effects) -> bool {
+        let Phase::Granted(granted) = &self.phase else { return false };
+        // Most holds are received long before their first renewal, and need no clock for it.
+        if !self.holders.iter().any(|holder| holder.hold.is_unread()) {
+            return false;
+        }
+        let (lease, now) = (granted.grant.lease, context.now());
+        let mut ended = false;
+        while let Some(holder) = self.take_unread(lease, now) {
+            holder.hold.end();
+            if context.watched {
+                let ended = holder.ended(context, holder.mode(), End::Lost(LossReason::Lapsed));
+                effects.told.events.push(ended);
+            }
+            effects.told.logged.push(Logged::unread(&holder));
+            ended = true;
+        }
+        ended
+    }
+
+    fn take_unread(&mut self, lease: Duration, now: Moment) -> Option<Holder> {
+        let place = self.holders.iter_mut().position(|holder| {
+            let is_unread = holder.hold.is_unread();
+            let since = is_unread.then(|| *holder.unread_since.get_or_insert(now));
+            since.is_some_and(|since| now.since(since) >= lease) && holder.hold.take_back()
+        })?;
+        Some(self.holders.remove(place))
+    }
+}
