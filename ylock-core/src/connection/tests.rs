@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::runtime::{Builder, Runtime};
 
 use super::*;
-use crate::environment::SystemEnvironment;
+use crate::environment::{BoxFuture, Moment, SystemEnvironment};
 
 /// A connection that knows its number.
 #[derive(Clone, Debug)]
@@ -151,4 +151,73 @@ fn an_answer_over_a_connection_whose_runtime_stands_still_is_not_waited_for() {
     assert!(!server.shared.is_current(&live));
     let answered = || driven(server.shared.elsewhere(&live), std::future::ready(1));
     assert_eq!(second.block_on(async { answered().await }).unwrap(), 1, "an answer that is there counts");
+}
+
+#[test]
+fn a_runtime_that_ends_takes_no_newer_connection_along() {
+    let server = Server::new(&SystemEnvironment::shared());
+    let (first, second) = (Runtime::new().unwrap(), current_thread());
+    let old = first.block_on(server.get(Duration::ZERO, false)).unwrap();
+    assert!(server.shared.forget(&old));
+    assert_eq!(second.block_on(server.number()), 2);
+    drop(first);
+    assert_eq!(second.block_on(server.number()), 2);
+}
+
+/// An environment whose runtime runs nothing until it is abandoned.
+#[derive(Debug)]
+struct Standing(Arc<dyn Environment>, Mutex<Still>);
+
+enum Still {
+    Runs(Vec<BoxFuture>),
+    Abandoned,
+}
+
+impl std::fmt::Debug for Still {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Still")
+    }
+}
+
+impl Environment for Standing {
+    fn now(&self) -> Moment {
+        self.0.now()
+    }
+
+    fn wall_micros(&self) -> i64 {
+        self.0.wall_micros()
+    }
+
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture {
+        self.0.sleep(duration)
+    }
+
+    fn spawn(&self, future: BoxFuture) {
+        match &mut *self.1.lock() {
+            Still::Runs(tasks) => tasks.push(future),
+            Still::Abandoned => self.0.spawn(future),
+        }
+    }
+
+    fn abandon_standing(&self, _: Option<RuntimeId>, _: Duration) -> Answer<bool> {
+        let before = std::mem::replace(&mut *self.1.lock(), Still::Abandoned);
+        Box::pin(std::future::ready(matches!(before, Still::Runs(_))))
+    }
+
+    fn enter(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_waits_for_an_attempt_looks_whether_its_runtime_stands_still() {
+    let system = SystemEnvironment::on_tokio_clock();
+    let standing: Arc<dyn Environment> = Arc::new(Standing(system, Mutex::new(Still::Runs(Vec::new()))));
+    let server = Server::new(&standing);
+    let second = tokio::time::timeout(Duration::from_secs(60), server.number()).await;
+    assert_eq!(second.expect("it looks"), 2);
 }

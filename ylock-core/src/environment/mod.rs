@@ -11,7 +11,7 @@ mod timer;
 
 use std::fmt;
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::time::Duration;
 
 pub use background_task::BackgroundTask;
@@ -63,10 +63,6 @@ impl RuntimeId {
         Self(tokio::runtime::Handle::try_current().ok().map(|handle| handle.id()))
     }
 }
-
-/// The number of times that work begins which others need, and which a runtime that stands still
-/// may hold up: what it begins with anew is elsewhere as a rule.
-const RESTARTS: u32 = 2;
 
 /// The source of time, randomness and tasks.
 ///
@@ -138,33 +134,6 @@ pub trait Environment: fmt::Debug + Send + Sync + 'static {
 }
 
 impl dyn Environment {
-    /// Returns the outcome of work that others need. It begins again when a runtime turns out to
-    /// stand still that it may wait for, but not without end.
-    pub async fn past_standing_runtimes<T, F: Future<Output = T>>(
-        &self,
-        patience: Duration,
-        work: impl Fn() -> F,
-    ) -> T {
-        self.abandon_standing(None, patience).await;
-        for _ in 0..RESTARTS {
-            let mut attempt = pin!(work());
-            loop {
-                let stands = async {
-                    self.sleep(patience).await;
-                    self.abandon_standing(None, patience).await
-                };
-                tokio::select! {
-                    // An outcome that is there counts.
-                    biased;
-                    outcome = attempt.as_mut() => return outcome,
-                    stands = stands => if stands { break },
-                }
-            }
-        }
-        // A runtime that stands still again and again must not keep the work from coming to its end.
-        work().await
-    }
-
     /// Returns 128 random bits, for identities that are never used again.
     pub fn random_identity(&self) -> u128 {
         (u128::from(self.random()) << 64) | u128::from(self.random())
@@ -184,67 +153,4 @@ impl dyn Environment {
 /// Returns 128 random bits, for identities that are never used again.
 pub(crate) fn entropy() -> u128 {
     rand::random()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use super::*;
-
-    /// An environment in which a runtime stands still, for so many looks or for ever.
-    #[derive(Debug)]
-    struct Standing(Arc<dyn Environment>, AtomicU32);
-
-    impl Environment for Standing {
-        fn now(&self) -> Moment {
-            self.0.now()
-        }
-
-        fn wall_micros(&self) -> i64 {
-            0
-        }
-
-        fn random(&self) -> u64 {
-            0
-        }
-
-        fn sleep(&self, duration: Duration) -> BoxFuture {
-            self.0.sleep(duration)
-        }
-
-        fn spawn(&self, future: BoxFuture) {
-            self.0.spawn(future);
-        }
-
-        fn abandon_standing(&self, _: Option<RuntimeId>, _: Duration) -> Answer<bool> {
-            let left = self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
-            Box::pin(std::future::ready(left.is_ok()))
-        }
-
-        fn enter(&self) -> bool {
-            true
-        }
-    }
-
-    /// Returns how often work of ten seconds begins, with a second of patience.
-    async fn begins(looks: u32) -> u32 {
-        let environment = Standing(SystemEnvironment::on_tokio_clock(), AtomicU32::new(looks));
-        let (environment, begun): (&dyn Environment, _) = (&environment, AtomicU32::new(0));
-        let work = || async {
-            begun.fetch_add(1, Ordering::Relaxed);
-            environment.sleep(Duration::from_secs(10)).await;
-        };
-        environment.past_standing_runtimes(Duration::from_secs(1), work).await;
-        begun.into_inner()
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn work_begins_again_elsewhere_and_comes_to_its_end_whatever_stands_still() {
-        // The first look is before the work.
-        assert_eq!(begins(0).await, 1);
-        assert_eq!(begins(2).await, 2);
-        assert_eq!(begins(u32::MAX).await, RESTARTS + 1);
-    }
 }

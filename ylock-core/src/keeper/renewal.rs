@@ -177,9 +177,9 @@ impl Batch {
         self.begun = true;
         let asked = self.keeper.environment().now();
         let environment = self.keeper.environment();
-        let renew = || async { caught(async { Ok(self.keeper.engine().renew(&self.holdings).await) }).await };
         // The connection may be in a runtime that the program does not drive, or blocks.
-        let answers = environment.past_standing_runtimes(self.patience(), renew).await;
+        environment.abandon_standing(None, self.patience()).await;
+        let answers = caught(async { Ok(self.keeper.engine().renew(&self.holdings).await) }).await;
         let mut answers = answers.unwrap_or_else(|error| vec![Err(error); self.holdings.len()]).into_iter();
         while let Some(Holding { grant, .. }) = self.holdings.get(self.answered) {
             // An engine that answers fewer has not renewed the rest, which would count as being

@@ -335,3 +335,45 @@ fn a_task_that_is_polled_while_its_runtime_is_abandoned_is_dropped_then() {
     leave.send(()).unwrap();
     assert_eq!(is_dropped.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
 }
+
+#[test]
+fn work_for_a_runtime_that_was_abandoned_a_moment_ago_goes_on_elsewhere() {
+    let (runtimes, idle) = (runtimes(), current_thread());
+    entered(&runtimes, &idle);
+    let known = Arc::clone(&runtimes.known.load()[0]);
+    runtimes.abandon(&known, SOON);
+    let (future, thread) = tells_its_thread();
+    runtimes.spawn_in(Some(known), Kind::Work, future);
+    assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
+}
+
+/// Work that is dropped begins again, and must not find a connection that is about to end.
+#[test]
+fn the_connections_of_a_runtime_that_is_abandoned_end_before_its_work() {
+    let (runtimes, idle) = (runtimes(), current_thread());
+    entered(&runtimes, &idle);
+    let (sender, dropped) = channel();
+    let says = |what: &'static str| -> BoxFuture {
+        let says = SaysWhenDropped(what, sender.clone());
+        Box::pin(async move {
+            std::future::pending::<()>().await;
+            drop(says);
+        })
+    };
+    idle.block_on(async {
+        runtimes.spawn(says("work"));
+        runtimes.spawn_beside(says("connection"));
+        all_run().await;
+    });
+    let known = Arc::clone(&runtimes.known.load()[0]);
+    runtimes.abandon(&known, SOON);
+    assert_eq!([dropped.recv_timeout(SOON), dropped.recv_timeout(SOON)], [Ok("connection"), Ok("work")]);
+}
+
+struct SaysWhenDropped(&'static str, Sender<&'static str>);
+
+impl Drop for SaysWhenDropped {
+    fn drop(&mut self) {
+        let _ = self.1.send(self.0);
+    }
+}
