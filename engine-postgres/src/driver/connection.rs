@@ -8,9 +8,9 @@ use futures_util::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Error as DriverError, Row};
-use ylock_core::Result;
 use ylock_core::connection::{Live, SharedConnection, Timeouts, driven};
 use ylock_core::environment::Moment;
+use ylock_core::{Error, Result};
 
 use super::connector::{Connector, Messages, To};
 use super::errors;
@@ -39,7 +39,7 @@ impl Connection {
     }
 
     /// Sends a request. An error in the inner result is the server's, which has answered; one in the outer result means: *it may have
-    /// happened, or still happen*.
+    /// happened, or still happen*, unless it says that [it did not](Error::had_no_effect).
     pub(super) async fn query(
         self: &Arc<Self>,
         text: Text<'_>,
@@ -48,7 +48,10 @@ impl Connection {
     ) -> Result<std::result::Result<Vec<Row>, DriverError>> {
         let live = match self.shared.here() {
             Some(live) => live,
-            None => Box::pin(self.connector.until(until, self.live())).await?,
+            // Nothing was sent yet, whatever goes wrong.
+            None => {
+                Box::pin(self.connector.until(until, self.live())).await.map_err(Error::without_effect)?
+            }
         };
         let sent = self.connector.environment().now();
         let answer = {

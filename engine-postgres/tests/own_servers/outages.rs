@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Engine, Patience, Release, Request};
+use ylock_core::url::{Host, Secret};
 use ylock_core::{ClientName, ErrorKind, Key, LossReason, Mode, Owner};
+use ylock_engine_postgres::{PostgresEngine, PostgresOptions};
 use ylock_testkit::an_outage_is_told_as_one;
+use ylock_testkit::own_servers::{Link, Proxy};
 
-use super::own_server::OwnServer;
+use super::own_server::{DATABASE, OwnServer, USER};
 use super::{
     LEASE, LONG, acquire, client, client_with, engine_with, is_held, one_holds_and_another_waits, unlock,
     until, waiters, within,
@@ -102,13 +105,36 @@ async fn what_could_not_be_sent_is_not_to_be_undone() {
     let mut server = OwnServer::start().await;
     let engine = engine_with(&server.options()).await;
     server.kill();
-    let (key, environment) = (Key::new("users", "alice").unwrap(), engine.environment());
-    until("an acquisition is refused that leaves nothing to undo", async || {
-        let (id, name) = (AcquisitionId::new(&*environment), ClientName::default());
-        let request = Request::new(key.clone(), id, Mode::Write, Owner::new(), name, LONG);
-        engine.acquire(&request.with_patience(Patience::Try)).await.expect_err("it is away");
-        // Of one that is in doubt this is an error, for as long as the server is away.
-        engine.release(&key, id, None).await.is_ok_and(|answer| answer == Release::WasGone)
-    })
-    .await;
+    until("an acquisition is refused that leaves nothing to undo", async || leaves_nothing(&engine).await)
+        .await;
+}
+
+/// The time of a request is over while its client still connects: the server takes the connection,
+/// and says nothing.
+#[tokio::test]
+#[ignore = "needs postgres: run `cargo xtask test`"]
+async fn what_waited_for_a_connection_alone_is_not_to_be_undone() {
+    let server = OwnServer::start().await;
+    let proxy = Proxy::before(&[Host::new("127.0.0.1", server.port())]).await;
+    let options = PostgresOptions::new("127.0.0.1", proxy.hosts()[0].port.unwrap(), DATABASE)
+        .with_login(USER, Secret::new(""))
+        .with_request_timeout(REQUEST_TIMEOUT)
+        // Longer than the test goes on: no attempt to connect fails by itself.
+        .with_connect_timeout(LONG * 20);
+    let engine = engine_with(&options).await;
+    proxy.set(Link::Keeps);
+    assert!(server.end_connections(false).await > 0);
+    // The first request may have been sent before the client knew that its connection has ended.
+    until("an acquisition is refused that leaves nothing to undo", async || leaves_nothing(&engine).await)
+        .await;
+    assert!(proxy.kept() > 0, "it connects");
+}
+
+/// Returns whether an acquisition leaves nothing to undo on a server that is away.
+async fn leaves_nothing(engine: &PostgresEngine) -> bool {
+    let (key, id) = (Key::new("users", "alice").unwrap(), AcquisitionId::new(&*engine.environment()));
+    let request = Request::new(key.clone(), id, Mode::Write, Owner::new(), ClientName::default(), LONG);
+    engine.acquire(&request.with_patience(Patience::Try)).await.expect_err("it is away");
+    // Of one that is in doubt this is an error, for as long as the server is away.
+    engine.release(&key, id, None).await.is_ok_and(|answer| answer == Release::WasGone)
 }

@@ -15,7 +15,8 @@ use ylock_testkit::own_servers::{self, free_port};
 
 /// The user that tests log in as.
 pub(crate) const USER: &str = "ylock";
-const DATABASE: &str = "postgres";
+/// The database that they use.
+pub(crate) const DATABASE: &str = "postgres";
 /// The settings of a server that writes all that it was asked into its [log](OwnServer::log).
 pub(crate) const LOGGED: [&str; 3] =
     ["logging_collector=on", "log_filename=all.log", "log_min_duration_statement=0"];

@@ -103,14 +103,15 @@ impl Connection {
         self.connector.in_time(server::check(&mut connection, &address, kind)).await
     }
 
-    /// Calls a script. An error means: *it may have happened, or still happen*.
+    /// Calls a script. An error means: *it may have happened, or still happen*, unless the error
+    /// says that [it did not](Error::had_no_effect).
     pub(super) async fn call(self: &Arc<Self>, call: &Call, options: CallOptions) -> Result<Outcome> {
         let mut live = match self.shared.here() {
             Some(live) => live,
-            None => Box::pin(self.connector.until(options.until, self.live())).await?,
+            None => Box::pin(self.before_sending(options.until, self.live())).await?,
         };
         if call.must_be_kept && self.eviction.evicts() {
-            Box::pin(self.connector.until(options.until, self.keeps_locks())).await?;
+            Box::pin(self.before_sending(options.until, self.keeps_locks())).await?;
         }
         let sent = self.connector.environment().now();
         let left = options.until.since(sent);
@@ -142,6 +143,12 @@ impl Connection {
                 None => Err(self.failed(&live, error)),
             },
         }
+    }
+
+    /// Waits until `end` for what a request needs before it is sent. Whatever goes wrong until
+    /// then, the request has had no effect.
+    async fn before_sending<T>(&self, end: Moment, needed: impl Future<Output = Result<T>>) -> Result<T> {
+        self.connector.until(end, needed).await.map_err(Error::without_effect)
     }
 
     async fn send_script(
