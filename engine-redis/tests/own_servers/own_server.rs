@@ -104,6 +104,14 @@ impl OwnServer {
         command.query_async(&mut connection).await
     }
 
+    /// Returns how often the server was asked to do this.
+    pub(crate) async fn calls(&self, command: &str) -> u64 {
+        let info: String = self.ask(&["INFO", "commandstats"]).await.unwrap();
+        let line = format!("cmdstat_{command}:calls=");
+        let calls = info.lines().find_map(|words| words.strip_prefix(&line)?.split(',').next()?.parse().ok());
+        calls.unwrap_or(0)
+    }
+
     /// `STOP` or `CONT`.
     pub(crate) fn signal(&self, name: &str) {
         own_servers::signal(&self.child, name);

@@ -1,4 +1,4 @@
-//! Runtimes that end while their client is used in others.
+//! Runtimes that end, or stand still, while their client is used in others.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use super::{LOCKS, client, client_with, until, waiters, within};
 /// Long enough that nothing is free because a lease has ended.
 const LEASE: Duration = Duration::from_secs(30);
 
-fn runtime() -> Runtime {
+pub(crate) fn runtime() -> Runtime {
     Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }
 
@@ -55,7 +55,7 @@ fn messages_are_heard_after_the_runtime_of_connect_has_ended() {
     });
 }
 
-fn of_one_thread() -> Runtime {
+pub(crate) fn of_one_thread() -> Runtime {
     Builder::new_current_thread().enable_all().build().unwrap()
 }
 
@@ -144,20 +144,7 @@ fn a_connection_that_died_with_its_runtime_costs_no_request() {
 #[ignore = "needs redis: run `cargo xtask test`"]
 fn a_look_at_the_cluster_that_died_with_its_runtime_is_not_the_last() {
     let main = runtime();
-    let (mut cluster, ylock, name) = main.block_on(async {
-        let cluster = OwnCluster::start(1).await;
-        let ylock = client_with(cluster.options().with_lease(Duration::from_secs(3))).await;
-        // A lock on the first master, which has a replica.
-        for number in 0.. {
-            let name = number.to_string();
-            drop(ylock.locks("users").write(name.as_str()).await.unwrap());
-            let keys: Vec<String> = cluster.servers[0].ask(&["KEYS", LOCKS]).await.unwrap();
-            if !keys.is_empty() {
-                return (cluster, ylock, name);
-            }
-        }
-        unreachable!()
-    });
+    let (mut cluster, ylock, name) = main.block_on(with_lock_on_first());
     // That master hangs: a look at the cluster takes as long as a request may.
     cluster.servers[0].signal("STOP");
     let second = runtime();
@@ -168,12 +155,52 @@ fn a_look_at_the_cluster_that_died_with_its_runtime_is_not_the_last() {
     });
     drop(second);
     cluster.servers[0].kill();
-    main.block_on(async {
-        until("the replica takes over", async || {
-            let info: String = cluster.servers[3].ask(&["INFO", "replication"]).await.unwrap();
-            info.contains("role:master")
-        })
-        .await;
-        until("the client finds it", async || ylock.locks("users").write(name.as_str()).await.is_ok()).await;
+    main.block_on(finds_the_next(&cluster, &ylock, &name));
+}
+
+/// It goes on, also if nothing asks the client for anything meanwhile.
+#[test]
+#[ignore = "needs redis: run `cargo xtask test`"]
+fn a_look_at_the_cluster_goes_on_while_the_runtime_stands_still_that_began_it() {
+    // Nor is the other one driven when it begins: so it has to connect anew, which takes more turns
+    // than it would get.
+    let (still, main) = (of_one_thread(), of_one_thread());
+    let (mut cluster, ylock, name) = main.block_on(with_lock_on_first());
+    let looks = async || cluster.servers[1].calls("cluster|slots").await;
+    let before = main.block_on(looks());
+    cluster.servers[0].signal("STOP");
+    still.block_on(async {
+        ylock.locks("users").try_write(name.as_str()).await.expect_err("the master hangs");
+        // One turn for the look, were it in this runtime: a task that was polled is not carried on
+        // to another one.
+        tokio::task::yield_now().await;
     });
+    main.block_on(until("another master is asked", async || looks().await > before));
+    cluster.servers[0].kill();
+    main.block_on(finds_the_next(&cluster, &ylock, &name));
+    drop(still);
+}
+
+/// A cluster, and a client with a lock on the first master, which has a replica.
+async fn with_lock_on_first() -> (OwnCluster, Ylock, String) {
+    let cluster = OwnCluster::start(1).await;
+    let ylock = client_with(cluster.options().with_lease(Duration::from_secs(3))).await;
+    for number in 0.. {
+        let name = number.to_string();
+        drop(ylock.locks("users").write(name.as_str()).await.unwrap());
+        let keys: Vec<String> = cluster.servers[0].ask(&["KEYS", LOCKS]).await.unwrap();
+        if !keys.is_empty() {
+            return (cluster, ylock, name);
+        }
+    }
+    unreachable!()
+}
+
+async fn finds_the_next(cluster: &OwnCluster, ylock: &Ylock, name: &str) {
+    until("the replica takes over", async || {
+        let info: String = cluster.servers[3].ask(&["INFO", "replication"]).await.unwrap();
+        info.contains("role:master")
+    })
+    .await;
+    until("the client finds it", async || ylock.locks("users").write(name).await.is_ok()).await;
 }
