@@ -16,6 +16,7 @@ mod paused;
 mod pooler;
 mod rights;
 mod rows;
+mod runtimes;
 mod settings;
 mod sql_locks;
 mod standby;

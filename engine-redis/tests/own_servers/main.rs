@@ -27,6 +27,7 @@ mod sentinel;
 mod stays;
 #[cfg(feature = "tls")]
 mod tls;
+mod unsent;
 mod versions;
 
 use std::collections::HashMap;
