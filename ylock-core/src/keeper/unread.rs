@@ -8,7 +8,6 @@ use super::effects::Effects;
 use super::entry::{Context, Entry, Phase};
 use super::holder::Holder;
 use super::logged::Logged;
-use crate::engine::LossReason;
 use crate::environment::Moment;
 use crate::events::End;
 
@@ -27,7 +26,7 @@ impl Entry {
         while let Some(holder) = self.take_unread(lease, now) {
             holder.hold.end();
             if context.watched {
-                let ended = holder.ended(context, holder.mode(), End::Lost(LossReason::Lapsed));
+                let ended = holder.ended(context, holder.mode(), End::Released);
                 effects.told.events.push(ended);
             }
             effects.told.logged.push(Logged::unread(&holder));

@@ -32,4 +32,5 @@ mod spans;
 mod support;
 mod throttle;
 mod tries;
+mod unread;
 mod wakers;
