@@ -18,16 +18,18 @@ use super::server::When;
 use super::session::{Argument, Session, Text};
 use super::warmup;
 
-/// The most connections for requests that a client has at a server. One is in use; over the others come the answers that no caller waits for
-/// any more. A server that waits for a standby finishes none of them, whether or not the client has closed it: with one more for each request that
-/// times out, the outage of a standby would use up the connections of the primary.
+/// The most connections for requests that a client has at a server. One is in use. The others were
+/// given up, and the server has not finished them. While it waits for a standby it finishes none,
+/// even if the client closes them: one more for each request that times out would use up the
+/// connections of the primary.
 const MOST: usize = 4;
 
 /// The connection for requests; see the [module](self). Requests of all tasks are on their way at once; the server answers them in order.
 pub(super) struct Connection {
     connector: Arc<Connector>,
     shared: SharedConnection<Arc<Session>>,
-    /// A permit for each of the [`MOST`] connections. The task that drives one keeps it until the server has finished.
+    /// A permit for each of the [`MOST`] connections. The task that drives one keeps it until the
+    /// server has finished.
     finished: Arc<Semaphore>,
 }
 

@@ -15,11 +15,10 @@ use tokio_postgres::{AsyncMessage, Client, Config, Error as DriverError, NoTls, 
 use ylock_core::Result;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::options::Tls;
+use ylock_core::url::Address;
 
 use super::errors::{self, unavailable};
 use super::server::Demands;
-use ylock_core::url::Address;
-
 use crate::options::PostgresOptions;
 
 /// The settings of a session, which spare the functions setting them for each transaction. What they must have they check.

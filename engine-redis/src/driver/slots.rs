@@ -95,7 +95,6 @@ fn text(value: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-
     use super::*;
 
     fn bulk(text: &str) -> Value {

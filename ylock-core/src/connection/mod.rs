@@ -212,11 +212,12 @@ struct Watch<C: Connected> {
 
 impl<C: Connected> Drop for Watch<C> {
     fn drop(&mut self) {
-        if let Some(life) = self.life.upgrade() {
-            life.is_over.store(true, Ordering::Release);
-        }
         if let Some(slot) = self.slot.upgrade() {
             empty(&slot, |live| std::ptr::eq(Arc::as_ptr(&live.life), self.life.as_ptr()));
+        }
+        // Last: a request that has found this must not find the connection again.
+        if let Some(life) = self.life.upgrade() {
+            life.is_over.store(true, Ordering::Release);
         }
     }
 }

@@ -28,8 +28,8 @@ pub(crate) struct Hold {
     /// How long it may last. In a box: most last for as long as their owners want them to, and
     /// there is room for this with each key that is held.
     pub(super) bound: Option<Box<Bound>>,
-    /// Whether a caller has it. Changes once: of a caller that reads its answer at last and the keeper
-    /// that takes the hold back, one is first.
+    /// Whether a caller has it. Changes once, so only one succeeds: the caller that reads its
+    /// answer, or the keeper that takes the hold back.
     receipt: AtomicU8,
     /// Of a reader that is a client of a semaphore: the store has shown, after this owner had entered, that the other clients count on the same number of
     /// permits. A client that comes later sees this owner.

@@ -20,7 +20,7 @@ pub(super) struct Holder {
     /// The moment at which its first acquisition was granted. Without layers no clock is read for it, and it is that of the grant.
     pub(super) since: Moment,
     pub(super) caller: Caller,
-    /// The first renewal that found that no caller had read its answer.
+    /// The time of the first renewal at which no caller had read the answer.
     pub(super) unread_since: Option<Moment>,
     /// The place of the last acquisition by which the owner entered again, whether its guard is still there or not.
     pub(super) again: Option<Site>,

@@ -1,6 +1,6 @@
-//! The end of holds that no caller has read the answer about. Their callers wait in a runtime that stands
-//! still. The client renews the grant from elsewhere, so the lock would have a holder that is none, for as
-//! long as its process lives.
+//! Holds whose callers have not read that they were granted, because their runtime stands still. The
+//! client renews the grant from elsewhere, so no other contender would get the lock while the
+//! process lives.
 
 use std::time::Duration;
 
@@ -12,9 +12,9 @@ use crate::environment::Moment;
 use crate::events::End;
 
 impl Entry {
-    /// Takes those holds back of which no caller has read for a lease that it has them. Returns whether there
-    /// was one: then other holders and waiters may have their turn. A caller that reads its answer after all
-    /// acquires anew.
+    /// Takes back the holds whose callers have not read the answer for a lease. Returns whether
+    /// there was one: then other holders and waiters may have their turn. A caller that reads its
+    /// answer after that acquires anew.
     pub(super) fn take_back_unread(&mut self, context: &Context<'_>, effects: &mut Effects) -> bool {
         let Phase::Granted(granted) = &self.phase else { return false };
         // Most holds are received long before their first renewal, and need no clock for it.

@@ -82,8 +82,8 @@ pub(crate) use stack::Layers;
 /// # Order
 /// Layers are called in the order in which they were added for [`acquiring`](Self::acquiring), and in the reverse order
 /// for what follows. Calls are made by the task that uses the lock; [`client_event`](Self::client_event) by whichever task of the client or of a
-/// caller made it happen; and never while anything is locked: be quick, and hand slow work to a task of your own. The thread that renews the locks is
-/// among the callers: a layer that blocks it for a lease costs the client its locks.
+/// caller made it happen; and never while anything is locked: be quick, and hand slow work to a task of your own.
+/// The thread that renews the locks calls layers, too: one that blocks it for a lease costs the client its locks.
 ///
 /// # Panics in a layer
 /// They are caught, reported in the log, and change nothing about the lock; only if `acquiring`
