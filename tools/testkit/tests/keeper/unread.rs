@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use ylock_core::{Guard, Lock, MemoryStore, Mode, Options, Ylock};
+use ylock_core::{Guard, Lock, MemoryStore, Mode, Options, Owner, Ylock};
 use ylock_testkit::poll_once;
 
 use crate::support::{Waits, comes};
@@ -64,5 +64,19 @@ async fn a_reader_that_does_not_run_costs_neither_the_readers_beside_it_nor_the_
     assert!(reader.is_valid());
     drop(reader);
     drop(granted(lock.write()).await);
+    drop(stands);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_enters_again_keeps_what_its_other_task_has_not_read_of() {
+    let lock = lock();
+    let own = lock.owned_by(&Owner::new());
+    let held = granted(lock.write()).await;
+    let stands = comes(&own, Mode::Write).await;
+    drop(held);
+    let again = granted(own.write()).await;
+    sleep(LEASE * 3).await;
+    assert!(again.is_valid());
+    assert!(lock.try_write().await.unwrap().is_none());
     drop(stands);
 }
