@@ -6,13 +6,15 @@ use tokio::task::JoinHandle;
 use ylock_core::{Guard, Mode, Owner, Result};
 
 use super::client::Client;
+use super::faults::Process;
 use super::fixture::Fixture;
 use super::waiting::{eventually, within};
 
-/// A task that wants the lock of the fixture. Dropping it cancels the task, wherever it is.
+/// A task that wants the lock of the fixture. Dropping it cancels the task, wherever it is, if its process lives.
 pub struct Contender {
     owner: Owner,
     fixture: Fixture,
+    process: Process,
     task: JoinHandle<Result<Guard>>,
 }
 
@@ -31,7 +33,7 @@ impl Contender {
                 Mode::Write => lock.write().await,
             }
         });
-        Self { owner, fixture: client.fixture().clone(), task }
+        Self { owner, fixture: client.fixture().clone(), process: client.process().clone(), task }
     }
 
     /// Returns the owner that wants the lock.
@@ -81,7 +83,10 @@ impl Contender {
 
 impl Drop for Contender {
     fn drop(&mut self) {
-        self.task.abort();
+        // What waits in a process that is dead ends when that is buried: dropped before, it would be forgotten, with the session that it has.
+        if self.process.is_running() {
+            self.task.abort();
+        }
     }
 }
 

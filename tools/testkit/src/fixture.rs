@@ -171,11 +171,18 @@ impl Fixture {
 
     /// Checks that every client that lives forgets all its keys: the case has dropped its guards and futures.
     pub(super) async fn expect_nothing_in_use(&self) {
-        let clients = std::mem::take(&mut *self.0.clients.lock());
+        let clients = self.0.clients.lock().clone();
         for client in clients.iter().filter(|client| client.process().is_running()) {
             let forgotten = || async { client.keys_in_use() == 0 };
             eventually(self.lapse(), "the client forgets every key that is not used any more", forgotten)
                 .await;
+        }
+    }
+
+    /// Lets what the clients that the case has killed had begun come to its end, when the case is over.
+    pub(super) fn bury_the_dead(&self) {
+        for client in std::mem::take(&mut *self.0.clients.lock()) {
+            client.process().bury();
         }
     }
 }

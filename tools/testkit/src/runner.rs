@@ -91,9 +91,13 @@ impl Drop for Turn {
 /// The failure, as a text that names the case.
 pub async fn run_case(harness: Arc<dyn Harness>, case: Case) -> Result<(), String> {
     let fixture = Fixture::new(harness, case);
-    bounded(&case, &fixture, (case.body)(fixture.clone())).await?;
-    let left = fixture.clone();
-    bounded(&case, &fixture, async move { left.expect_nothing_in_use().await }).await
+    let mut outcome = bounded(&case, &fixture, (case.body)(fixture.clone())).await;
+    if outcome.is_ok() {
+        let left = fixture.clone();
+        outcome = bounded(&case, &fixture, async move { left.expect_nothing_in_use().await }).await;
+    }
+    fixture.bury_the_dead();
+    outcome
 }
 
 async fn bounded<F>(case: &Case, fixture: &Fixture, body: F) -> Result<(), String>
