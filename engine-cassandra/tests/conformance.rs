@@ -57,7 +57,7 @@ impl Harness for Cassandra {
 
     /// Three nodes and the tests share two cores: more cases side by side only wait longer, until requests are not answered in time.
     fn most_at_once(&self) -> usize {
-        12
+        8
     }
 
     /// Most of what the short run asks of two cores is what these three nodes do. Races are searched for in the simulation, with all of the seeds that the time allows.
