@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use ylock_core::environment::{BoxFuture, Environment, Moment};
+use ylock_core::environment::{Answer, BoxFuture, Environment, Moment, RuntimeId};
 
 use crate::chance::Chance;
-use crate::world::{Actor, World, sleep};
+use crate::world::{Actor, Kind, Thread, World, sleep};
 
 /// The wall clock at the beginning, in microseconds since 1970.
 pub(crate) const START: i64 = 1_700_000_000_000_000;
@@ -57,6 +57,15 @@ impl Clocks {
         self.stood_still.load(Ordering::Relaxed) > 0
     }
 
+    /// Starts a task of the program.
+    pub fn spawn_of_program(&self, future: BoxFuture) {
+        self.world.spawn(self.actor, future);
+    }
+
+    fn spawn_here(&self, kind: Kind, future: BoxFuture, has_begun: bool) {
+        self.world.spawn_as((self.actor, self.world.current()), kind, future, has_begun);
+    }
+
     /// Returns the actor whose clocks these are.
     pub fn actor(&self) -> Actor {
         self.actor
@@ -84,7 +93,38 @@ impl Environment for Clocks {
     }
 
     fn spawn(&self, future: BoxFuture) {
-        self.world.spawn(self.actor, future);
+        self.spawn_here(Kind::Work, future, false);
+    }
+
+    fn spawn_begun(&self, future: BoxFuture, _runtime: RuntimeId) {
+        // Only callers poll before they spawn.
+        self.world.spawn_as((self.actor, Thread::Runtime), Kind::Work, future, true);
+    }
+
+    fn spawn_beside(&self, future: BoxFuture) {
+        self.spawn_here(Kind::Connection, future, false);
+    }
+
+    fn spawn_for_all(&self, future: BoxFuture) {
+        self.world.spawn_as((self.actor, Thread::Own), Kind::Work, future, false);
+    }
+
+    fn abandon_standing(&self, _: Option<RuntimeId>, patience: Duration) -> Answer<bool> {
+        let (world, actor) = (Arc::clone(&self.world), self.actor);
+        let [first, second] = [self.sleep(patience / 2), self.sleep(patience / 2)];
+        Box::pin(async move {
+            if world.current() == Thread::Runtime || !world.stands_still(actor) {
+                return false;
+            }
+            // In two steps: after a pause of the whole process the first one is over at once.
+            first.await;
+            second.await;
+            let stands = world.stands_still(actor);
+            if stands {
+                world.abandon(actor);
+            }
+            stands
+        })
     }
 
     fn enter(&self) -> bool {

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ylock_core::Key;
-use ylock_core::environment::Environment;
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::options::{Clock, Expiry, Protocol};
 
@@ -232,7 +231,7 @@ impl<'a> Scene<'a> {
             clocks: Arc::clone(clocks),
             chance: self.chance(Chance::fork),
         };
-        clocks.spawn(Box::pin(client.live()));
+        clocks.spawn_of_program(Box::pin(client.live()));
         Program::Engine(engine)
     }
 
@@ -340,7 +339,11 @@ impl<'a> Scene<'a> {
             let process = &processes[whom % processes.len()];
             (process.actor, Arc::clone(&process.clocks))
         };
-        self.world.note(|| format!("{kind:?} of {actor:?} for {time:?}"));
+        // Half of the times the client's own thread goes on. An engine by itself promises nothing then. Drawn from what is drawn already,
+        // so that a seed of an engine stays what it was.
+        let stands_still = self.setting.of.is_above_the_keeper() && whom >> 32 & 1 == 0;
+        let whole = if stands_still && kind == Pause { ", of its runtime" } else { "" };
+        self.world.note(|| format!("{kind:?} of {actor:?} for {time:?}{whole}"));
         match kind {
             Crash => {
                 self.world.kill(actor);
@@ -351,7 +354,8 @@ impl<'a> Scene<'a> {
                 clocks.stand_still(time);
                 self.world.pause(actor, time);
             }
-            Runtime => self.runtime_ends(actor),
+            Runtime => self.runtime_ends(actor, time),
+            Pause if stands_still => self.world.stand_still(actor, time),
             Step => clocks.step(self.chance(|chance| chance.around_zero(600_000_000))),
             _ => self.world.pause(actor, time),
         }
@@ -482,9 +486,13 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn runtime_ends(&self, actor: Actor) {
+    /// Ends what a client has in the runtime of its program, and lets that run nothing for a while.
+    fn runtime_ends(&self, actor: Actor, time: Duration) {
         if let Some(servers) = self.backend.led() {
             servers.end_runtimes(actor);
+        }
+        if self.setting.of.is_above_the_keeper() {
+            self.world.stand_still(actor, time);
         }
     }
 

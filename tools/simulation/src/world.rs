@@ -1,7 +1,8 @@
 //! Virtual time and tasks: everything happens on one thread, in an order that the seed decides.
 //!
 //! An *actor* is one run of a client process. It can be paused (its tasks are not run, but time passes for it) and killed (all
-//! its futures are dropped, wherever they are).
+//! its futures are dropped, wherever they are). It has two threads: the runtime of the program, which can stand still by itself, and
+//! the client's own.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -28,6 +29,26 @@ pub struct World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Actor(usize);
 
+/// The thread that runs a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thread {
+    /// The runtime of the program.
+    Runtime,
+    /// The client's own.
+    Own,
+}
+
+/// The owner of a task, which decides what becomes of it when its runtime is abandoned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The program's: it waits until the runtime goes on.
+    Program,
+    /// The client's: it goes on elsewhere if it has not begun, and is dropped otherwise.
+    Work,
+    /// That of a connection that was made in the runtime: it is dropped.
+    Connection,
+}
+
 type TaskId = u64;
 type Ready = Arc<Mutex<VecDeque<TaskId>>>;
 type Deed = Box<dyn FnOnce() + Send>;
@@ -42,10 +63,15 @@ struct Inner {
     events: BinaryHeap<Reverse<Event>>,
     tasks: BTreeMap<TaskId, Task>,
     actors: Vec<ActorState>,
+    /// The thread that runs at this moment.
+    current: Option<Thread>,
 }
 
 struct Task {
     actor: Actor,
+    thread: Thread,
+    kind: Kind,
+    has_begun: bool,
     /// Nothing while it is being run.
     future: Option<BoxFuture>,
 }
@@ -54,6 +80,8 @@ struct Task {
 struct ActorState {
     is_dead: bool,
     paused_until: u64,
+    /// Until when its runtime stands still.
+    stands_until: u64,
     /// The tasks that became ready during the pause.
     deferred: Vec<TaskId>,
 }
@@ -74,6 +102,8 @@ impl World {
     /// The steps after which nothing happens any more: a client that asks again and again without a pause would otherwise keep the run at
     /// one moment for ever. Runs that are well take less than a tenth.
     pub const MOST_STEPS: u64 = 1_000_000;
+    /// The time after which a client's own thread abandons a runtime that stands still.
+    const PATIENCE: Duration = Duration::from_millis(1_250);
 
     /// Creates an empty world. `lines`: keep a trace that can be read, not only its hash.
     pub fn new(lines: bool) -> Arc<Self> {
@@ -115,8 +145,13 @@ impl World {
         inner.events.push(Reverse(Event { at, number, deed: Box::new(deed) }));
     }
 
-    /// Starts a task of an actor; drops it if the actor is dead.
+    /// Starts a task of an actor's program; drops it if the actor is dead.
     pub fn spawn(&self, actor: Actor, future: BoxFuture) {
+        self.spawn_as((actor, Thread::Runtime), Kind::Program, future, false);
+    }
+
+    /// Starts a task on a thread of an actor; drops it if the actor is dead.
+    pub fn spawn_as(&self, (actor, thread): (Actor, Thread), kind: Kind, future: BoxFuture, has_begun: bool) {
         let mut inner = self.inner.lock();
         if inner.actors[actor.0].is_dead {
             drop(inner);
@@ -125,7 +160,7 @@ impl World {
         }
         inner.number += 1;
         let id = inner.number;
-        inner.tasks.insert(id, Task { actor, future: Some(future) });
+        inner.tasks.insert(id, Task { actor, thread, kind, has_begun, future: Some(future) });
         self.ready.lock().push_back(id);
     }
 
@@ -138,6 +173,53 @@ impl World {
         }
         let world = Arc::clone(self);
         self.after(time, move || world.resume(actor));
+    }
+
+    /// Runs nothing in the runtime of this actor for so long: its program blocks the thread, or does not drive it.
+    pub fn stand_still(self: &Arc<Self>, actor: Actor, time: Duration) {
+        let until = self.now() + u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        {
+            let state = &mut self.inner.lock().actors[actor.0];
+            state.stands_until = state.stands_until.max(until);
+        }
+        self.look_at(actor);
+        let world = Arc::clone(self);
+        self.after(time, move || world.resume(actor));
+    }
+
+    /// Abandons the runtime of an actor if it still stands still after some time, again and again.
+    fn look_at(self: &Arc<Self>, actor: Actor) {
+        let world = Arc::clone(self);
+        self.after(Self::PATIENCE, move || {
+            if world.stands_still(actor) {
+                world.abandon(actor);
+                world.look_at(actor);
+            }
+        });
+    }
+
+    /// Treats the runtime of an actor as if it had ended: what it was to do for the client goes on on the client's own thread if it had
+    /// not begun, and is dropped otherwise.
+    pub fn abandon(&self, actor: Actor) {
+        let mut inner = self.inner.lock();
+        let is_of_client =
+            |task: &Task| (task.actor, task.thread) == (actor, Thread::Runtime) && task.kind != Kind::Program;
+        let ids: Vec<_> =
+            inner.tasks.iter().filter(|(_, task)| is_of_client(task)).map(|(&id, _)| id).collect();
+        let mut dropped = Vec::new();
+        for id in ids {
+            match inner.tasks.get_mut(&id) {
+                Some(task) if task.kind == Kind::Work && !task.has_begun => task.thread = Thread::Own,
+                _ => dropped.extend(inner.tasks.remove(&id)),
+            }
+        }
+        // Those that still may not run are deferred again.
+        self.ready.lock().extend(std::mem::take(&mut inner.actors[actor.0].deferred));
+        let before = inner.current.replace(Thread::Own);
+        drop(inner);
+        // Their drops may start tasks.
+        drop(dropped);
+        self.inner.lock().current = before;
     }
 
     fn resume(&self, actor: Actor) {
@@ -179,10 +261,21 @@ impl World {
         !self.inner.lock().actors[actor.0].is_dead
     }
 
-    /// Returns whether this actor is not being run at present.
+    /// Returns whether the program of this actor is not being run at present.
     pub fn is_paused(&self, actor: Actor) -> bool {
         let inner = self.inner.lock();
-        inner.actors[actor.0].paused_until > inner.now
+        inner.actors[actor.0].defers(Thread::Runtime, inner.now)
+    }
+
+    /// Returns whether the runtime of this actor stands still.
+    pub fn stands_still(&self, actor: Actor) -> bool {
+        let inner = self.inner.lock();
+        inner.actors[actor.0].stands_until > inner.now
+    }
+
+    /// Returns the thread that runs at this moment; the runtime of the program where none does.
+    pub fn current(&self) -> Thread {
+        self.inner.lock().current.unwrap_or(Thread::Runtime)
     }
 
     /// Lets things happen until `done`, until this time, or until nothing can happen any more. Returns whether it is done.
@@ -217,16 +310,21 @@ impl World {
             let mut inner = self.inner.lock();
             inner.steps += 1;
             let Some(task) = inner.tasks.get_mut(&id) else { return };
-            let actor = task.actor.0;
+            let (actor, thread) = (task.actor.0, task.thread);
             // Not there: it was woken while it ran, by itself; it is in the queue again.
             let Some(future) = task.future.take() else { return };
-            if inner.actors[actor].paused_until > inner.now {
+            let defers = inner.actors[actor].defers(thread, inner.now);
+            if defers {
                 inner.actors[actor].deferred.push(id);
-                if let Some(task) = inner.tasks.get_mut(&id) {
-                    task.future = Some(future);
-                }
-                return;
             }
+            if let Some(task) = inner.tasks.get_mut(&id) {
+                if defers {
+                    task.future = Some(future);
+                    return;
+                }
+                task.has_begun = true;
+            }
+            inner.current = Some(thread);
             future
         };
         let waker = Waker::from(Arc::new(TaskWaker { id, ready: Arc::clone(&self.ready) }));
@@ -238,8 +336,10 @@ impl World {
                 inner.tasks.remove(&id);
                 drop(inner);
                 drop(future);
+                inner = self.inner.lock();
             }
         }
+        inner.current = None;
     }
 
     /// Notes what happened: part of the trace's hash, and of the trace itself if that is kept.
@@ -297,6 +397,13 @@ impl Future for Sleep {
         }
         state.waker = Some(context.waker().clone());
         Poll::Pending
+    }
+}
+
+impl ActorState {
+    /// Returns whether this thread runs nothing now.
+    fn defers(&self, thread: Thread, now: u64) -> bool {
+        self.paused_until > now || (thread == Thread::Runtime && self.stands_until > now)
     }
 }
 

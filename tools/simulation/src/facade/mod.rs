@@ -67,7 +67,7 @@ impl Process {
             let (process, busy) = (Arc::clone(&process), Busy::new(shared));
             let mut chance = chance.fork();
             let visitor = Visitor { process, owner: owner(&mut chance), chance };
-            clocks.spawn(Box::pin(visitor.live(busy)));
+            clocks.spawn_of_program(Box::pin(visitor.live(busy)));
         }
         process
     }

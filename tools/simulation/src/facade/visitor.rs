@@ -223,7 +223,7 @@ impl Visitor {
     fn forget_in_a_task(&mut self, held: Held) {
         let time = self.chance.between(Duration::ZERO, self.process.shared.lease * 2);
         let (clocks, busy) = (Arc::clone(&self.process.clocks), Busy::new(&self.process.shared));
-        self.process.clocks.spawn(Box::pin(async move {
+        self.process.clocks.spawn_of_program(Box::pin(async move {
             clocks.sleep(time).await;
             drop((held, busy));
         }));

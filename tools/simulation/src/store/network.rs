@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use ylock_engine_cassandra::hints::{Carrier, Datagram, Endpoint, Hint, Key, Receiver};
 
 use crate::chance::Chance;
-use crate::world::{Actor, World};
+use crate::world::{Actor, Kind, Thread, World};
 
 /// The number of addresses that clients have: few, so that one that starts has that of one that has died.
 const ADDRESSES: u16 = 24;
@@ -165,7 +165,7 @@ impl Network {
                 receiver.receive(from, &datagram);
             }
         };
-        self.world.spawn(actor, Box::pin(receiving));
+        self.world.spawn_as((actor, Thread::Own), Kind::Work, Box::pin(receiving), false);
     }
 
     /// Sends a forged datagram, and later the next one.

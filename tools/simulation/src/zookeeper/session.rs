@@ -59,7 +59,7 @@ impl Session {
     fn drive(&self) {
         let Clients { ensemble, clocks, timeout, mistakes } = &self.client;
         let driver = Driver::new(ensemble, &self.line, clocks, *timeout, *mistakes);
-        clocks.spawn(Box::pin(driver.run()));
+        clocks.spawn_for_all(Box::pin(driver.run()));
     }
 
     /// Sends a request when this is polled for the first time, and waits for its answer.

@@ -1,6 +1,7 @@
 //! Runs the tests: `cargo xtask test` builds, starts the servers that are needed, runs everything, and sums it up.
 
 mod chosen;
+mod machine;
 mod needs;
 mod output;
 mod parts;
@@ -29,6 +30,7 @@ use anyhow::{Context, Result, ensure};
 pub(crate) use self::parts::Part;
 use self::{
     chosen::Chosen,
+    machine::Watch,
     output::Reader,
     plan::{Job, Plan, ServersOf, What},
     printer::Printer,
@@ -51,6 +53,7 @@ use crate::{
 
 pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let limit = Instant::now() + options.timeout;
+    let machine = Watch::begin();
     let plan = plan(places, options)?;
     progress::beside_others();
     // Servers are fetched and start while the programs are built, which leaves a core idle now and then.
@@ -64,7 +67,8 @@ pub(crate) fn test(places: &Places, options: &Test) -> Result<ExitCode> {
     let problems = Run { plan: &plan, programs: &programs, limit, printer: &printer }.all(started, more)?;
     let deny_skips = options.deny_skips || env::var("CI").is_ok_and(|ci| ci == "true" || ci == "1");
     let left_out = skips.read()?;
-    let report = Report { rows: printer.rows(), left_out, part, problems, deny_skips };
+    let machine = machine.seen();
+    let report = Report { rows: printer.rows(), left_out, part, problems, deny_skips, machine };
     report.print();
     Ok(match (interrupt::happened(), report.succeeded()) {
         (true, _) => ExitCode::from(interrupt::EXIT_CODE),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
+    machine::Machine,
     output::{Cases, Row},
     skips::{LeftOut, Skip},
 };
@@ -16,6 +17,8 @@ pub(crate) struct Report {
     /// The problems outside of any test.
     pub(crate) problems: Vec<String>,
     pub(crate) deny_skips: bool,
+    /// What the machine did meanwhile, if the system says it.
+    pub(crate) machine: Option<Machine>,
 }
 
 impl Report {
@@ -36,6 +39,9 @@ impl Report {
             said_by_failed.print(&target.package, &target.name);
         }
         self.print_names();
+        if let Some(machine) = &self.machine {
+            println!("\n{machine}");
+        }
         println!("\n{}", self.last_line());
     }
 
