@@ -22,7 +22,7 @@ pub(crate) struct Question {
 pub(crate) fn questions(engine: &str) -> Vec<Question> {
     let sent = |expression: &str| {
         let chosen = expression.replace("\"$engine\"", &format!("\"{engine}\""));
-        query::as_sent(&chosen, "4s", "1m")
+        query::as_sent(&chosen, "10s", "1m")
     };
     let mut all = Vec::new();
     for dashboard in dashboards::all() {
@@ -45,10 +45,15 @@ pub(crate) fn questions(engine: &str) -> Vec<Question> {
     all
 }
 
-/// Returns the questions that have no number in the last minute. Fails for an expression that Prometheus does not understand.
-pub(crate) fn unanswered(prometheus: Prometheus, questions: Vec<Question>) -> Vec<Question> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
-    let range = Range { start: now - 60.0, end: now, step: 1.0 };
+/// Returns the questions that had no number at any time since then. Fails for an expression that Prometheus does not understand.
+pub(crate) fn unanswered(
+    prometheus: Prometheus,
+    since: SystemTime,
+    questions: Vec<Question>,
+) -> Vec<Question> {
+    let [start, end] =
+        [since, SystemTime::now()].map(|time| time.duration_since(UNIX_EPOCH).unwrap().as_secs_f64());
+    let range = Range { start, end, step: 1.0 };
     let is_open = |question: &Question| {
         let answer = prometheus.range(&question.expression, range);
         let series = answer.unwrap_or_else(|why| panic!("{}: {why}\n{}", question.by, question.expression));

@@ -4,6 +4,7 @@ use std::{
     env,
     net::SocketAddr,
     process::{Command, Stdio},
+    time::SystemTime,
 };
 
 use ylock_metrics::catalogue::{self, Kind};
@@ -37,6 +38,7 @@ fn everything_that_is_asked_has_an_answer_and_a_lost_lock_is_told() {
     server.until("it looks for the workload", |prometheus| {
         prometheus.now("up").unwrap().is_empty().then(|| "no up".to_owned())
     });
+    let began = SystemTime::now();
     let mut workload = workload(metrics, &urls);
 
     let engines: Vec<_> =
@@ -54,7 +56,7 @@ fn everything_that_is_asked_has_an_answer_and_a_lost_lock_is_told() {
         let mut open = questions(chosen);
         println!("{} questions, engine {chosen}", open.len());
         server.until("everything has an answer", |prometheus| {
-            open = unanswered(prometheus, std::mem::take(&mut open));
+            open = unanswered(prometheus, began, std::mem::take(&mut open));
             open.retain(|question| asks_store || !question.expression.contains(STORE));
             (!open.is_empty()).then(|| format!("{open:#?}"))
         });
