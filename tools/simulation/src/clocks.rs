@@ -153,4 +153,31 @@ mod tests {
         at(14);
         assert_eq!(clocks.now(), before.plus(Duration::from_secs(1)));
     }
+
+    #[test]
+    fn a_runtime_that_stands_still_keeps_its_programs_tasks_and_no_work_of_the_client() {
+        let world = World::new(false);
+        let actor = world.new_actor();
+        let clocks = Clocks::new(&world, actor, 1.0, 0, Chance::new(1));
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let says = |what: &'static str| -> BoxFuture {
+            let (clocks, done) = (Arc::clone(&clocks), Arc::clone(&done));
+            Box::pin(async move {
+                clocks.sleep(Duration::from_secs(1)).await;
+                done.lock().push(what);
+            })
+        };
+        clocks.spawn_of_program(says("program"));
+        clocks.spawn(says("begun"));
+        clocks.spawn_beside(says("connection"));
+        clocks.spawn_for_all(says("own"));
+        world.run(500_000_000, || false);
+        world.stand_still(actor, Duration::from_secs(60));
+        clocks.spawn(says("work"));
+        assert!(world.is_paused(actor));
+        world.run(30_000_000_000, || false);
+        assert_eq!(*done.lock(), ["own", "work"]);
+        world.run(90_000_000_000, || false);
+        assert_eq!(*done.lock(), ["own", "work", "program"]);
+    }
 }

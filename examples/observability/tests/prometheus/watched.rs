@@ -21,10 +21,11 @@ fn urls() -> Vec<String> {
     ["memory://"].into_iter().chain(started.split_whitespace()).map(str::to_owned).collect()
 }
 
-/// Starts the workload, which soon loses one lock on every store.
+/// Starts the workload, which loses a few locks on every store: soon the first, which a busy Prometheus may hear of only as a number that is one
+/// from the beginning, and the others one after the other.
 fn workload(listen: SocketAddr, urls: &[String]) -> Process {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ylock-observability"));
-    command.args(["run", "--listen", &listen.to_string(), "--losses", "1"]).args(urls);
+    command.args(["run", "--listen", &listen.to_string(), "--losses", "3"]).args(urls);
     Process::start(command.stderr(Stdio::null()))
 }
 
