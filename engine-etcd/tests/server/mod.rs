@@ -8,7 +8,7 @@ use ylock_core::url::Host;
 use ylock_engine_etcd::{EtcdEngine, EtcdOptions};
 
 /// The lease of most tests: long enough for a busy machine, short enough to wait for.
-pub(crate) const LEASE: Duration = Duration::from_secs(3);
+pub(crate) const LEASE: Duration = Duration::from_secs(4);
 /// The prefix of the locks of the tests.
 pub(crate) const PREFIX: &str = "ylock-test";
 

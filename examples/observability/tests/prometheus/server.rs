@@ -47,7 +47,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a Prometheus that scrapes `metrics` every second, with the rules of the example, whose window is this in place of minutes.
+    /// Starts a Prometheus that scrapes `metrics` every other second, with the rules of the example, whose window is this in place of minutes.
     pub(crate) fn start(metrics: SocketAddr, window: &str) -> Self {
         let folder =
             Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("prometheus-{}", std::process::id()));
@@ -56,7 +56,7 @@ impl Server {
         fs::write(folder.join("recording.yml"), shortened(&rules::recording_yaml(), window)).unwrap();
         fs::write(folder.join("alerts.yml"), shortened(&rules::alerts_yaml(), window)).unwrap();
         let configuration = format!(
-            "global: {{ scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }}\n\
+            "global: {{ scrape_interval: 2s, scrape_timeout: 2s, evaluation_interval: 1s }}\n\
              rule_files: [recording.yml, alerts.yml]\n\
              scrape_configs:\n  - job_name: ylock\n    static_configs: [{{ targets: [\"{metrics}\"] }}]\n"
         );
