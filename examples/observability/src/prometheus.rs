@@ -97,7 +97,7 @@ fn series(one: &Value, points: Option<&Vec<Value>>) -> Result<Series> {
 /// Returns the body of the answer to an HTTP request. HTTP/1.0, because then the body ends where the connection ends.
 ///
 /// # Errors
-/// If there is no answer within 10 s, or an answer without a body.
+/// If there is no answer within a minute, or an answer without a body.
 pub fn get(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -108,4 +108,4 @@ pub fn get(address: SocketAddr, path: &str) -> Result<String> {
     Ok(body.to_owned())
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -44,6 +44,7 @@ pub async fn those_who_look_see_the_names_of_clients(fixture: Fixture) {
 /// one.
 pub async fn a_name_stays_with_its_acquisition(fixture: Fixture) {
     let mut one = Contestant::new(&fixture, Mode::Write, Patience::Queue).await;
+    one.request.lease = fixture.long_lease();
     one.request.client = ClientName::new("the first").unwrap();
     let other = Contestant::new(&fixture, Mode::Write, Patience::Queue).await;
     let mut grant = one.acquires().await.unwrap();
