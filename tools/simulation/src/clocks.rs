@@ -62,8 +62,8 @@ impl Clocks {
         self.world.spawn(self.actor, future);
     }
 
-    fn spawn_here(&self, kind: Kind, future: BoxFuture, has_begun: bool) {
-        self.world.spawn_as((self.actor, self.world.current()), kind, future, has_begun);
+    fn spawn_here(&self, kind: Kind, future: BoxFuture) {
+        self.world.spawn_as((self.actor, self.world.current()), kind, future, false);
     }
 
     /// Returns the actor whose clocks these are.
@@ -93,7 +93,7 @@ impl Environment for Clocks {
     }
 
     fn spawn(&self, future: BoxFuture) {
-        self.spawn_here(Kind::Work, future, false);
+        self.spawn_here(Kind::Work, future);
     }
 
     fn spawn_begun(&self, future: BoxFuture, _runtime: RuntimeId) {
@@ -102,7 +102,7 @@ impl Environment for Clocks {
     }
 
     fn spawn_beside(&self, future: BoxFuture) {
-        self.spawn_here(Kind::Connection, future, false);
+        self.spawn_here(Kind::Connection, future);
     }
 
     fn spawn_for_all(&self, future: BoxFuture) {

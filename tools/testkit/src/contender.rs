@@ -10,7 +10,7 @@ use super::faults::Process;
 use super::fixture::Fixture;
 use super::waiting::{eventually, within};
 
-/// A task that wants the lock of the fixture. Dropping it cancels the task, wherever it is, if its process lives.
+/// A task that wants the lock of the fixture. Dropping it cancels the task, wherever it is, unless its process is dead.
 pub struct Contender {
     owner: Owner,
     fixture: Fixture,
@@ -84,7 +84,7 @@ impl Contender {
 impl Drop for Contender {
     fn drop(&mut self) {
         // What waits in a process that is dead ends when that is buried: dropped before, it would be forgotten, with the session that it has.
-        if self.process.is_running() {
+        if !self.process.is_dead() {
             self.task.abort();
         }
     }

@@ -54,6 +54,11 @@ impl Process {
         self.0.lock().phase == Phase::Running
     }
 
+    /// Returns whether the process was killed, and is not buried yet.
+    pub fn is_dead(&self) -> bool {
+        self.0.lock().phase == Phase::Dead
+    }
+
     /// Runs a future for as long as this process runs.
     pub(super) async fn run<F: Future + Send>(&self, future: F) -> F::Output {
         WhileRunning { process: self, future: Some(Box::pin(future)) }.await
