@@ -55,11 +55,6 @@ impl Harness for Cassandra {
         if (self.0, self.1) != (Protocol::Queue, Notify::Off) { Role::Variant } else { Role::Whole }
     }
 
-    /// Three nodes and the tests share two cores: more cases side by side only wait longer, until requests are not answered in time.
-    fn most_at_once(&self) -> usize {
-        8
-    }
-
     /// Most of what the short run asks of two cores is what these three nodes do. Races are searched for in the simulation, with all of the seeds that the time allows.
     fn many(&self) -> usize {
         short_or_long(1_000, 10_000)

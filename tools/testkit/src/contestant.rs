@@ -1,6 +1,7 @@
 //! One contender, straight at the engine, for tests of what the keeper relies on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ylock_core::engine::{AcquisitionId, Engine, Grant, Holding, Patience, Release, Renewal, Request};
 use ylock_core::{ClientName, Key, Mode, Owner};
@@ -19,14 +20,24 @@ pub(crate) struct Contestant {
 
 impl Contestant {
     pub(crate) async fn new(fixture: &Fixture, mode: Mode, patience: Patience) -> Self {
-        let engine: Arc<dyn Engine> = Arc::new(Wrapped(Patient(fixture.harness().engine().await)));
+        Self::with_lease(fixture, mode, patience, fixture.lease()).await
+    }
+
+    /// Creates one whose lease does not end within a case, although nobody renews it.
+    pub(crate) async fn long_lived(fixture: &Fixture, mode: Mode, patience: Patience) -> Self {
+        Self::with_lease(fixture, mode, patience, fixture.long_lease()).await
+    }
+
+    async fn with_lease(fixture: &Fixture, mode: Mode, patience: Patience, lease: Duration) -> Self {
+        let engine = fixture.harness().engine_for(lease).await;
+        let engine: Arc<dyn Engine> = Arc::new(Wrapped(Patient(engine)));
         let request = Request::new(
             Key::new(fixture.group(), "the lock").unwrap(),
             AcquisitionId::new(&*engine.environment()),
             mode,
             Owner::new(),
             ClientName::default(),
-            fixture.lease(),
+            lease,
         )
         .with_patience(patience);
         Self { engine, request, fixture: fixture.clone() }

@@ -59,12 +59,6 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
     /// often where it is not the only one of its kind, unless the [run is long](short_or_long).
     fn role(&self) -> Role;
 
-    /// Returns how many cases run at the same time at most. Most cases wait for leases most of the time, so more run than there are cores, unless the
-    /// servers have work to do for each.
-    fn most_at_once(&self) -> usize {
-        usize::MAX
-    }
-
     /// Returns how many names count as many.
     fn many(&self) -> usize {
         if self.role() == Role::Variant { short_or_long(1_000, 10_000) } else { 10_000 }

@@ -21,6 +21,10 @@ const NEARLY_NOTHING: u64 = 100_000;
 const SLOWEST_STORE: f64 = 4.0;
 /// A trip that takes so many times as long as usual has no answer any more: its process was killed, as far as a test can do that.
 const GIVEN_UP: f64 = 20.0;
+/// The share of one tick in the mean of all trips: after a second little is left of what was before.
+const SHARE_OF_A_TICK: f64 = 0.1;
+/// Stores that take so many times as long as usual for an answer, on the average, have enough to do: a case more would only make all of them late.
+const BUSY: f64 = 0.5;
 /// The slowest that quiet time passes: a bound ends at last, however little this process is given.
 const SLOWEST: f64 = 20.0;
 
@@ -46,11 +50,16 @@ fn tick(passed: &AtomicU64) {
         // A process that was stopped, or that no core was left for, has not lived through more than a tick.
         let lived = began.elapsed().min(TICK * 2);
         let after = threads();
-        let slowness = slowness_between(&before, &after).max(trips().lock().slowness());
+        let slowness = slowness_between(&before, &after).max(trips().lock().tick());
         before = after;
         let micros = lived.div_f64(slowness.clamp(1.0, SLOWEST)).as_micros();
         passed.fetch_add(u64::try_from(micros).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
+}
+
+/// Returns whether the stores of this process answer so late that no more should be asked of them at the same time.
+pub(crate) fn stores_are_busy() -> bool {
+    trips().lock().mean > BUSY
 }
 
 fn trips() -> &'static Mutex<Trips> {
@@ -99,7 +108,7 @@ impl Drop for Trip {
     fn drop(&mut self) {
         let trips = &mut *trips().lock();
         if let Some((began, usual)) = trips.under_way.remove(&self.0) {
-            trips.slowest = trips.slowest.max(slowness(began, usual));
+            trips.ended.push(slowness(began, usual));
         }
     }
 }
@@ -108,15 +117,23 @@ impl Drop for Trip {
 struct Trips {
     next: u64,
     under_way: HashMap<u64, (Instant, Duration)>,
-    slowest: f64,
+    /// How many times as long as usual each took that ended since the last tick.
+    ended: Vec<f64>,
+    /// The mean of all trips, of which those of the last second count for the most.
+    mean: f64,
 }
 
 impl Trips {
-    /// Returns how many times as long as usual the slowest trip took since the last call, or takes now.
-    fn slowness(&mut self) -> f64 {
+    /// Returns how many times as long as usual the slowest trip took since the last tick, or takes now.
+    fn tick(&mut self) -> f64 {
         self.under_way.retain(|_, (began, usual)| slowness(*began, *usual) < GIVEN_UP);
-        let under_way = self.under_way.values().map(|(began, usual)| slowness(*began, *usual));
-        under_way.fold(std::mem::take(&mut self.slowest), f64::max).min(SLOWEST_STORE)
+        let mut slowness: Vec<_> = self.under_way.values().map(|(began, usual)| slowness(*began, *usual)).collect();
+        // A request that was just sent says nothing yet.
+        slowness.retain(|slowness| *slowness > self.mean);
+        slowness.append(&mut self.ended);
+        let mean = slowness.iter().sum::<f64>() / slowness.len().max(1) as f64;
+        self.mean += (mean - self.mean) * SHARE_OF_A_TICK;
+        slowness.into_iter().fold(0.0, f64::max).min(SLOWEST_STORE)
     }
 }
 
@@ -131,18 +148,37 @@ mod tests {
     #[test]
     fn time_passes_more_slowly_while_a_store_is_slow() {
         let mut trips = Trips::default();
-        assert!(trips.slowness() < 1.0);
+        assert!(trips.tick() < 1.0);
         let began = Instant::now().checked_sub(Duration::from_secs(3)).unwrap();
         trips.under_way.insert(1, (began, Duration::from_secs(1)));
-        assert!((3.0..4.0).contains(&trips.slowness()), "an answer that has not come yet");
+        assert!((3.0..4.0).contains(&trips.tick()), "an answer that has not come yet");
         trips.under_way.clear();
-        trips.slowest = 3.5;
-        assert!((trips.slowness() - 3.5).abs() < 0.1, "one that came late");
+        trips.ended = vec![3.5, 0.5];
+        assert!((trips.tick() - 3.5).abs() < 0.1, "one that came late");
         trips.under_way.insert(2, (began, Duration::from_millis(200)));
-        assert!((trips.slowness() - SLOWEST_STORE).abs() < 0.1, "the engine may be what is slow");
+        assert!((trips.tick() - SLOWEST_STORE).abs() < 0.1, "the engine may be what is slow");
         trips.under_way.insert(2, (began, Duration::from_millis(100)));
-        assert!(trips.slowness() < 1.0, "one whose process was killed");
-        assert!(trips.slowness() < 1.0, "none since");
+        assert!(trips.tick() < 1.0, "one whose process was killed");
+        assert!(trips.tick() < 1.0, "none since");
+    }
+
+    #[test]
+    fn a_store_is_busy_while_most_answers_are_late() {
+        let after = |slowness: &[f64]| {
+            let mut trips = Trips::default();
+            for _ in 0..20 {
+                trips.ended = slowness.to_vec();
+                trips.tick();
+            }
+            trips
+        };
+        assert!(after(&[0.1, 0.1, 0.1, 0.1, 1.5]).mean < BUSY, "one client alone is cut off");
+        let mut late = after(&[0.6, 0.9]);
+        assert!(late.mean > BUSY);
+        for _ in 0..20 {
+            late.tick();
+        }
+        assert!(late.mean < BUSY, "nobody asks any more");
     }
 
     #[test]

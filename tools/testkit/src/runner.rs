@@ -6,6 +6,7 @@ use std::future::Future;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 use tokio::task::JoinError;
@@ -13,6 +14,7 @@ use tokio::task::JoinError;
 use super::fixture::Fixture;
 use super::harness::Harness;
 use super::long::named_part;
+use super::pace::stores_are_busy;
 use super::registry::Case;
 
 /// Into how many parts the short runs divide the cases that they leave to the long run.
@@ -33,7 +35,7 @@ fn run(harness: Arc<dyn Harness>, case: Case) {
     if is_left_out(&case, &*harness) {
         return note(&format!("LATER {} {case}", harness.name()));
     }
-    let _turn = Turn::take(harness.most_at_once());
+    let _turn = Turn::take(stores_are_busy);
     let runtime =
         Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime can be built");
     let outcome = runtime.block_on(run_case(harness, case));
@@ -64,24 +66,38 @@ fn is_of_part(name: &str, part: u64) -> bool {
 /// The turn of one case of this process to run.
 struct Turn;
 
-/// How many cases have their turn.
-static RUNNING: Mutex<usize> = Mutex::new(0);
+/// How many cases have their turn, and when the last one got it that had waited for it.
+static RUNNING: Mutex<(usize, Option<Instant>)> = Mutex::new((0, None));
 static ENDED: Condvar = Condvar::new();
+/// So many cases run at the same time, however busy their stores are: one that waits for a lease costs nothing.
+const FEWEST: usize = 2;
+/// How often it is looked whether the stores are still busy. Those that wait for that begin one by one: what each of them costs is seen first.
+const AGAIN: Duration = Duration::from_millis(200);
 
 impl Turn {
-    /// Waits until fewer than `most` cases run.
-    fn take(most: usize) -> Self {
-        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let running = ENDED.wait_while(running, |running| *running >= most);
-        *running.unwrap_or_else(PoisonError::into_inner) += 1;
+    /// Waits while the stores of this process are busy: of a slow machine fewer cases are asked at once than of a quick one, instead of more than it can
+    /// answer in time.
+    fn take(are_busy: impl Fn() -> bool) -> Self {
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_just_after = |last: Option<Instant>| last.is_some_and(|last| last.elapsed() < AGAIN);
+        let mut has_waited = false;
+        while running.0 >= FEWEST && (are_busy() || is_just_after(running.1)) {
+            let waited = ENDED.wait_timeout(running, AGAIN);
+            running = waited.unwrap_or_else(PoisonError::into_inner).0;
+            has_waited = true;
+        }
+        if has_waited {
+            running.1 = Some(Instant::now());
+        }
+        running.0 += 1;
         Self
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        ENDED.notify_all();
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).0 -= 1;
+        ENDED.notify_one();
     }
 }
 
@@ -157,8 +173,6 @@ impl fmt::Display for Case {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use std::time::Duration;
-
     use super::*;
     use crate::registry::{Body, DecidedBy};
     use crate::{MemoryHarness, Need};
@@ -192,19 +206,25 @@ mod tests {
     }
 
     #[test]
-    fn no_more_cases_have_their_turn_than_the_harness_says() {
+    fn few_cases_begin_while_the_stores_are_busy() {
         let inside = AtomicUsize::new(0);
         std::thread::scope(|threads| {
             for _ in 0..8 {
                 threads.spawn(|| {
                     // Other tests of this process have their turns as well.
-                    let _turn = Turn::take(1);
-                    assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two have their turn");
+                    let _turn = Turn::take(|| true);
+                    assert!(inside.fetch_add(1, Ordering::SeqCst) < FEWEST, "too many have their turn");
                     std::thread::yield_now();
                     inside.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
+    }
+
+    #[test]
+    fn all_cases_begin_while_the_stores_are_not_busy() {
+        let turns: Vec<_> = (0..2 * FEWEST).map(|_| Turn::take(|| false)).collect();
+        assert_eq!(turns.len(), 2 * FEWEST);
     }
 
     #[test]

@@ -114,11 +114,10 @@ pub async fn a_renewal_after_the_lease_is_lost(fixture: Fixture) {
 
 /// Many grants are renewed in one call, each with its own answer, in order.
 pub async fn many_grants_are_renewed_in_one_call(fixture: Fixture) {
-    let (mut one, _) = pair(&fixture, Mode::Write).await;
+    let mut one = Contestant::long_lived(&fixture, Mode::Write, Patience::Try).await;
     let mut holdings = Vec::new();
     for number in 0..20 {
         one.request.key = Key::new(fixture.group(), format!("name {number}")).unwrap();
-        one.request.lease = fixture.long_lease();
         let grant = one.tries().await.unwrap();
         holdings.push(Holding::new(grant, None));
     }
@@ -156,9 +155,8 @@ pub async fn an_acquisition_dropped_after_any_poll_is_undone_by_its_release(fixt
 
 /// A contender in the queue that is released is gone from it.
 pub async fn a_contender_leaves_the_queue_by_its_release(fixture: Fixture) {
-    let (mut holder, mut late) = pair(&fixture, Mode::Read).await;
-    // It is not renewed, and must not end while the writer waits.
-    holder.request.lease = fixture.long_lease();
+    let mut holder = Contestant::long_lived(&fixture, Mode::Read, Patience::Try).await;
+    let mut late = Contestant::new(&fixture, Mode::Read, Patience::Try).await;
     let grant = holder.tries().await.unwrap();
     let writer = Contestant::new(&fixture, Mode::Write, Patience::Queue).await;
     let granted = tokio::time::timeout(fixture.harness().trip() * 4, writer.acquires()).await;
@@ -224,9 +222,8 @@ pub async fn a_try_goes_on_after_its_future_was_dropped(fixture: Fixture) {
         .flat_map(|mode| [Other::Never, Other::Before, Other::Meanwhile].map(|comes| (mode, comes)))
     {
         for polls in 1.. {
-            let mut other = Contestant::new(&fixture, Mode::Write, Patience::Try).await;
+            let mut other = Contestant::long_lived(&fixture, Mode::Write, Patience::Try).await;
             let one = Contestant::new(&fixture, mode, Patience::Try).await;
-            other.request.lease = fixture.long_lease();
             let mut held = match comes {
                 Other::Before => Some(other.tries().await.expect("it is free")),
                 Other::Never | Other::Meanwhile => None,

@@ -31,7 +31,7 @@ const SOON: Duration = Duration::from_secs(30);
 
 /// Acquires a set that must be free.
 async fn acquire(many: &Many) -> Guards {
-    within(SOON, "a set that is free is granted", many.acquire()).await.expect("a set")
+    within(SOON, "a set that is free is granted", answered(|| many.acquire())).await.expect("a set")
 }
 
 /// A task that wants a set. Dropping it cancels the task, wherever it is.

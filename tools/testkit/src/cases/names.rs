@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use ylock_core::engine::Patience;
-use ylock_core::{ClientName, ErrorKind, Lock, Mode, Wait, Ylock};
+use ylock_core::{ClientName, Lock, Mode, Wait, Ylock};
 
 use crate::contestant::Contestant;
-use crate::{Client, Fixture};
+use crate::{Client, Fixture, eventually};
 
 /// Names with what stores use between words, and the longest one.
 fn names() -> [String; 3] {
@@ -43,8 +44,7 @@ pub async fn those_who_look_see_the_names_of_clients(fixture: Fixture) {
 /// The name is that of the acquisition: it stays through renewals and a downgrade, and a client that is named anew is seen so with its next
 /// one.
 pub async fn a_name_stays_with_its_acquisition(fixture: Fixture) {
-    let mut one = Contestant::new(&fixture, Mode::Write, Patience::Queue).await;
-    one.request.lease = fixture.long_lease();
+    let mut one = Contestant::long_lived(&fixture, Mode::Write, Patience::Queue).await;
     one.request.client = ClientName::new("the first").unwrap();
     let other = Contestant::new(&fixture, Mode::Write, Patience::Queue).await;
     let mut grant = one.acquires().await.unwrap();
@@ -62,21 +62,22 @@ pub async fn a_name_stays_with_its_acquisition(fixture: Fixture) {
     one.releases(grant.id).await;
 }
 
-/// Returns what the error of a wait says that is over. A store that stands still for the last half second of the wait, as on a busy machine, is
-/// told otherwise, and rightly: then once more.
-async fn over(lock: &Lock, mode: Mode) -> String {
-    let mut times = 0;
-    loop {
+/// Returns what the error of a wait says that is over, once it knows who waited. It does not where the store answers late, as on a busy machine, and
+/// rightly: then again.
+async fn over(lock: &Lock, mode: Mode, fixture: &Fixture) -> String {
+    let said = Mutex::new(String::new());
+    let knows = async || {
         let granted = match mode {
             Mode::Write => lock.write().await,
             Mode::Read => lock.read().await,
         };
-        let error = granted.unwrap_err();
-        times += 1;
-        if error.kind() != ErrorKind::Unavailable || times == 3 {
-            return error.to_string();
-        }
-    }
+        let text = granted.unwrap_err().to_string();
+        let knows = text.contains("waited before the caller");
+        *said.lock() = text;
+        knows
+    };
+    eventually(fixture.soon() * 2, "the error says who waited", knows).await;
+    said.into_inner()
 }
 
 /// The error of a wait that is over says which client held the lock, and how many waited before the caller.
@@ -87,14 +88,14 @@ pub async fn the_error_of_a_wait_that_is_over_says_who_was_before(fixture: Fixtu
     let options =
         fixture.short_options().with_wait(Wait::For(fixture.harness().trip() * 12 + Duration::from_secs(1)));
     let impatient = gives_up.lock.with_options(options);
-    let alone = over(&impatient, Mode::Write).await;
+    let alone = over(&impatient, Mode::Write, &fixture).await;
     assert!(alone.contains("\"the holder\" held it to write (owner"), "{alone}");
     assert!(alone.contains(&format!("(owner {}, there since 20", guard.owner())), "{alone}");
     assert!(alone.contains(", 0 waited before the caller"), "{alone}");
     // Its own client shows a waiter before the store knows of it: each is seen by another client before the next one comes.
     let waits = waiter.queue_up_seen_by(Mode::Write, &gives_up).await;
     let local = gives_up.queue_up_seen_by(Mode::Write, &holder).await;
-    let behind = over(&impatient, Mode::Read).await;
+    let behind = over(&impatient, Mode::Read, &fixture).await;
     assert!(behind.contains(", 2 waited before the caller"), "{behind}");
     drop((guard, waits, local));
 }

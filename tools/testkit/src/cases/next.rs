@@ -114,8 +114,7 @@ pub async fn a_release_dropped_after_any_poll_leaves_nothing_of_what_it_took_alo
 
 /// A reader whose client announces a writer behind it.
 async fn announcing(fixture: &Fixture) -> (Contestant, Grant, Request) {
-    let mut one = Contestant::new(fixture, Mode::Read, Patience::Try).await;
-    one.request.lease = fixture.long_lease();
+    let mut one = Contestant::long_lived(fixture, Mode::Read, Patience::Try).await;
     let grant = one.tries().await.expect("it is free");
     let next = following(&one, Mode::Write);
     shows(&one, &grant, Some(&next)).await;
