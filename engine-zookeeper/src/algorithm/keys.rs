@@ -24,7 +24,7 @@ struct Position {
 /// A lock's node: its bucket, and its name in it.
 type Node = (u8, String);
 
-/// Returns a page of the keys of the locks that are there; see [`Store::sync`](super::store::Store::sync).
+/// Returns a page of the keys of the locks that are there.
 pub(crate) async fn keys(session: &Session, group: Option<&str>, after: Option<&str>) -> Result<KeyPage> {
     let begin = match after {
         Some(next) => Position::read(next).ok_or_else(KeyPage::wrong)?,
@@ -42,7 +42,8 @@ pub(crate) async fn keys(session: &Session, group: Option<&str>, after: Option<&
 /// tells how many there are in the others.
 async fn list(session: &Session, begin: &Position) -> std::result::Result<Vec<Vec<String>>, Fault> {
     let bucket = |number| Place::of_bucket(&session.base, number);
-    let first = session.list_now(&bucket(begin.bucket)).await?;
+    // A `sync` may miss what another client was granted just before. The page may also follow one that another client had.
+    let first = session.list_after_all(&bucket(begin.bucket)).await?;
     let more = (SIZE / first.len().max(1)).min(MOST_BUCKETS - 1);
     // A session never sees less than it has seen: these are not older than the first list.
     let others: Vec<_> = (begin.bucket..=u8::MAX).skip(1).take(more).map(bucket).collect();

@@ -121,6 +121,23 @@ async fn a_node_whose_answer_got_lost_is_found_again() {
     assert!(fixture.fake.fates.has_come() && fixture.contenders().len() == 1);
 }
 
+/// The holder may have been answered by a server that is ahead of the one that is asked.
+#[tokio::test(start_paused = true)]
+async fn each_page_of_a_listing_is_asked_for_at_a_server_that_has_caught_up() {
+    let fixture = Fixture::new();
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    let (mut listed, mut after) = (Vec::new(), None::<String>);
+    loop {
+        fixture.fake.fates.fall_behind();
+        let page = there.keys(Some(grant.key.group()), after.as_deref()).await.unwrap();
+        listed.extend(page.keys);
+        let Some(next) = page.next else { break };
+        after = Some(next);
+    }
+    assert_eq!(listed, [grant.key]);
+}
+
 /// Resources ask so whose token is the holder's. A server that is behind knows neither the one that has come nor that the one before has left.
 #[tokio::test(start_paused = true)]
 async fn holders_are_exact_at_servers_that_have_caught_up() {

@@ -13,6 +13,7 @@ const SENDING: std::ops::Range<i64> = 100_000..800_000;
 /// The time in the second after which an answer may be one of the next second.
 const LAST_ANSWER: i64 = 950_000;
 const ASKED: usize = 9;
+const MOST_ASKED: usize = 50 * ASKED;
 
 /// The clock of the real node, as well as the test knows it.
 pub(crate) struct NodeClock {
@@ -22,21 +23,25 @@ pub(crate) struct NodeClock {
 }
 
 impl NodeClock {
-    /// Asks some times, and believes the quickest answer. The nodes' clocks are taken for the same.
+    /// Asks some times, and believes the quickest answer; more often where none was quick enough to know the clock by. The nodes' clocks are taken
+    /// for the same.
     pub(crate) async fn of(session: &Session) -> Self {
         let environment = SystemEnvironment::shared();
-        let mut answers = Vec::new();
-        for _ in 0..ASKED {
+        let mut quickest = (i64::MAX, 0);
+        for asked_before in 0..MOST_ASKED {
+            if asked_before >= ASKED && quickest.0 < SENDING.start {
+                break;
+            }
             let before = environment.wall_micros();
             let shown = asked(session).await;
             let after = environment.wall_micros();
             // It shows milliseconds, rounded down.
-            answers.push((after - before, shown + 500 - i64::midpoint(before, after)));
+            quickest = quickest.min((after - before, shown + 500 - i64::midpoint(before, after)));
         }
-        let &(took, offset) = answers.iter().min().expect("answers");
+        let (took, offset) = quickest;
         assert!(
             took < SENDING.start,
-            "the node's clock is not known: the quickest of {ASKED} answers took {took} µs"
+            "the node's clock is not known: the quickest of {MOST_ASKED} answers took {took} µs"
         );
         Self { environment, offset }
     }

@@ -72,6 +72,7 @@ async fn over(lock: &Lock, mode: Mode, fixture: &Fixture) -> String {
             Mode::Read => lock.read().await,
         };
         let text = granted.unwrap_err().to_string();
+        println!("{text}");
         let knows = text.contains("waited before the caller");
         *said.lock() = text;
         knows
