@@ -42,7 +42,8 @@ pub(crate) async fn keys(session: &Session, group: Option<&str>, after: Option<&
 /// tells how many there are in the others.
 async fn list(session: &Session, begin: &Position) -> std::result::Result<Vec<Vec<String>>, Fault> {
     let bucket = |number| Place::of_bucket(&session.base, number);
-    // A `sync` may miss what another client was granted just before. The page may also follow one that another client had.
+    // A `sync` may miss what another client was granted just before. The page may also follow one
+    // that another client had.
     let first = session.list_after_all(&bucket(begin.bucket)).await?;
     let more = (SIZE / first.len().max(1)).min(MOST_BUCKETS - 1);
     // A session never sees less than it has seen: these are not older than the first list.

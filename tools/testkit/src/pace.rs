@@ -21,9 +21,11 @@ const NEARLY_NOTHING: u64 = 100_000;
 const SLOWEST_STORE: f64 = 4.0;
 /// A trip that takes so many times as long as usual has no answer any more: its process was killed, as far as a test can do that.
 const GIVEN_UP: f64 = 20.0;
-/// The share of one tick in the mean of all trips: after a second little is left of what was before.
+/// The share of one tick in the mean of all trips: after a second little is left of what was
+/// before.
 const SHARE_OF_A_TICK: f64 = 0.1;
-/// Stores that take so many times as long as usual for an answer, on the average, have enough to do: a case more would only make all of them late.
+/// Stores that take so many times as long as usual for an answer, on the average, have enough to
+/// do: a case more would only make all of them late.
 const BUSY: f64 = 0.5;
 /// The slowest that quiet time passes: a bound ends at last, however little this process is given.
 const SLOWEST: f64 = 20.0;
@@ -57,7 +59,8 @@ fn tick(passed: &AtomicU64) {
     }
 }
 
-/// Returns whether the stores of this process answer so late that no more should be asked of them at the same time.
+/// Returns whether the stores of this process answer so late that no more should be asked of them
+/// at the same time.
 pub(crate) fn stores_are_busy() -> bool {
     trips().lock().mean > BUSY
 }
@@ -124,10 +127,12 @@ struct Trips {
 }
 
 impl Trips {
-    /// Returns how many times as long as usual the slowest trip took since the last tick, or takes now.
+    /// Returns how many times as long as usual the slowest trip took since the last tick, or takes
+    /// now.
     fn tick(&mut self) -> f64 {
         self.under_way.retain(|_, (began, usual)| slowness(*began, *usual) < GIVEN_UP);
-        let mut slowness: Vec<_> = self.under_way.values().map(|(began, usual)| slowness(*began, *usual)).collect();
+        let mut slowness: Vec<_> =
+            self.under_way.values().map(|(began, usual)| slowness(*began, *usual)).collect();
         // A request that was just sent says nothing yet.
         slowness.retain(|slowness| *slowness > self.mean);
         slowness.append(&mut self.ended);

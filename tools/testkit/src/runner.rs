@@ -69,14 +69,16 @@ struct Turn;
 /// How many cases have their turn, and when the last one got it that had waited for it.
 static RUNNING: Mutex<(usize, Option<Instant>)> = Mutex::new((0, None));
 static ENDED: Condvar = Condvar::new();
-/// So many cases run at the same time, however busy their stores are: one that waits for a lease costs nothing.
+/// So many cases run at the same time, however busy their stores are: one that waits for a lease
+/// costs nothing.
 const FEWEST: usize = 2;
-/// How often it is looked whether the stores are still busy. Those that wait for that begin one by one: what each of them costs is seen first.
+/// How often it is looked whether the stores are still busy. Those that wait for that begin one by
+/// one: what each of them costs is seen first.
 const AGAIN: Duration = Duration::from_millis(200);
 
 impl Turn {
-    /// Waits while the stores of this process are busy: of a slow machine fewer cases are asked at once than of a quick one, instead of more than it can
-    /// answer in time.
+    /// Waits while the stores of this process are busy: of a slow machine fewer cases are asked at
+    /// once than of a quick one, instead of more than it can answer in time.
     fn take(are_busy: impl Fn() -> bool) -> Self {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         let is_just_after = |last: Option<Instant>| last.is_some_and(|last| last.elapsed() < AGAIN);

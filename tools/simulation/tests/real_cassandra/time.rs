@@ -23,8 +23,8 @@ pub(crate) struct NodeClock {
 }
 
 impl NodeClock {
-    /// Asks some times, and believes the quickest answer; more often where none was quick enough to know the clock by. The nodes' clocks are taken
-    /// for the same.
+    /// Asks some times, and believes the quickest answer; more often where none was quick enough to
+    /// know the clock by. The nodes' clocks are taken for the same.
     pub(crate) async fn of(session: &Session) -> Self {
         let environment = SystemEnvironment::shared();
         let mut quickest = (i64::MAX, 0);

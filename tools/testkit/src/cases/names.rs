@@ -62,8 +62,8 @@ pub async fn a_name_stays_with_its_acquisition(fixture: Fixture) {
     one.releases(grant.id).await;
 }
 
-/// Returns what the error of a wait says that is over, once it knows who waited. It does not where the store answers late, as on a busy machine, and
-/// rightly: then again.
+/// Returns what the error of a wait says that is over, once it knows who waited. It does not where
+/// the store answers late, as on a busy machine, and rightly: then again.
 async fn over(lock: &Lock, mode: Mode, fixture: &Fixture) -> String {
     let said = Mutex::new(String::new());
     let knows = async || {
