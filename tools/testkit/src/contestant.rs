@@ -23,7 +23,7 @@ impl Contestant {
         Self::with_lease(fixture, mode, patience, fixture.lease()).await
     }
 
-    /// Creates one whose lease does not end within a case, although nobody renews it.
+    /// Creates one whose lease does not end within a case, although no renewal is sent.
     pub(crate) async fn long_lived(fixture: &Fixture, mode: Mode, patience: Patience) -> Self {
         Self::with_lease(fixture, mode, patience, fixture.long_lease()).await
     }

@@ -26,6 +26,7 @@ const GIVEN_UP: f64 = 20.0;
 const SHARE_OF_A_TICK: f64 = 0.1;
 /// Stores that take so many times as long as usual for an answer, on the average, have enough to
 /// do: a case more would only make all of them late.
+#[cfg(feature = "suite")]
 const BUSY: f64 = 0.5;
 /// The slowest that quiet time passes: a bound ends at last, however little this process is given.
 const SLOWEST: f64 = 20.0;
@@ -61,6 +62,7 @@ fn tick(passed: &AtomicU64) {
 
 /// Returns whether the stores of this process answer so late that no more should be asked of them
 /// at the same time.
+#[cfg(feature = "suite")]
 pub(crate) fn stores_are_busy() -> bool {
     trips().lock().mean > BUSY
 }
@@ -167,6 +169,7 @@ mod tests {
         assert!(trips.tick() < 1.0, "none since");
     }
 
+    #[cfg(feature = "suite")]
     #[test]
     fn a_store_is_busy_while_most_answers_are_late() {
         let after = |slowness: &[f64]| {
@@ -183,7 +186,7 @@ mod tests {
         for _ in 0..20 {
             late.tick();
         }
-        assert!(late.mean < BUSY, "nobody asks any more");
+        assert!(late.mean < BUSY, "no trip since");
     }
 
     #[test]

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 use ylock_core::{Key, Owner};
 use ylock_engine_cassandra::algorithm::store::Slot;
 use ylock_testkit::while_it_goes_on;
 
 use super::operations::{Operation, Operations};
+use super::places::{self, Places};
 use super::sides::{Look, Real, Simulated};
 
 const OPERATIONS: usize = 10_000;
@@ -18,10 +18,6 @@ const OF_EACH_KIND: usize = 100;
 const OF_ONE_KEY: usize = 40;
 /// By far more than it takes until there is enough of what is seldom, also where most are given up.
 const KEYS: u64 = 50_000;
-/// Each key waits for ends of its TTLs, and meanwhile the others go on.
-const KEYS_AT_ONCE: usize = 128;
-/// So many at once are left on a machine that is too slow for more.
-const FEWEST_AT_ONCE: usize = 16;
 /// Several times what a key waits for the end of a TTL.
 const STUCK: Duration = Duration::from_secs(60);
 /// What ended stays what it was until a node compacts it, and when that happens only the node decides.
@@ -42,7 +38,6 @@ struct Tally {
     older: usize,
     /// Keys that were given up because an answer came too late to know in which second it was made.
     given_up: usize,
-    places_lost: usize,
 }
 
 /// One operation, and the second in which both sides did it.
@@ -55,30 +50,22 @@ struct Comparison<'a> {
     key: Key,
     number: u64,
     tally: &'a Mutex<Tally>,
+    places: &'a Places,
     done: Vec<Done>,
 }
 
 impl<'a> Comparison<'a> {
-    /// Compares a key. One that is given up takes its place along: so many at once are more than the machine can do within a second. One that
-    /// is compared to its end brings a place back.
-    async fn run(real: &'a Real, group: &str, number: u64, tally: &'a Mutex<Tally>, places: &Semaphore) {
-        let place = places.acquire().await.expect("it is not closed");
+    async fn run(real: &'a Real, group: &str, number: u64, tally: &'a Mutex<Tally>, places: &'a Places) {
+        let place = places.take().await;
         let began = real.clock.sending().await;
         let simulated = Simulated::new(began).without_compaction();
         let key = Key::new(group, number.to_string()).unwrap();
-        let mut comparison = Self { real, simulated, key, number, tally, done: Vec::new() };
-        let is_whole = comparison.operate(Operations::new(number)).await.is_some();
-        let tally = &mut *tally.lock();
-        if is_whole && tally.places_lost > 0 {
-            tally.places_lost -= 1;
-            places.add_permits(1);
-        } else if !is_whole {
-            tally.given_up += 1;
-            if tally.places_lost < KEYS_AT_ONCE - FEWEST_AT_ONCE {
-                tally.places_lost += 1;
-                place.forget();
-            }
+        let mut comparison = Self { real, simulated, key, number, tally, places, done: Vec::new() };
+        if comparison.operate(Operations::new(number)).await.is_none() {
+            tally.lock().given_up += 1;
+            places.note_late();
         }
+        places.give_back(place);
     }
 
     /// Returns nothing when it is not known in which second the real node did something.
@@ -95,6 +82,7 @@ impl<'a> Comparison<'a> {
             let operation = operations.next();
             self.apply(second, operation).await?;
             last = Some(self.compare(second).await?);
+            self.places.note_in_time();
         }
         Some(())
     }
@@ -195,11 +183,11 @@ impl Tally {
 async fn ten_thousand_operations_have_the_same_outcome() {
     let real = Real::with(NEVER_COMPACTED).await;
     let (group, tally) = (format!("simulated:{}", Owner::new()), Mutex::default());
-    let places = Semaphore::new(KEYS_AT_ONCE);
+    let places = Places::new();
     {
         let keys =
             stream::iter(0..KEYS).map(|number| Comparison::run(&real, &group, number, &tally, &places));
-        let mut keys = keys.buffer_unordered(KEYS_AT_ONCE);
+        let mut keys = keys.buffer_unordered(places::MOST);
         let compared = async { while !tally.lock().has_enough() && keys.next().await.is_some() {} };
         while_it_goes_on(STUCK, "the keys are compared", compared).await;
         assert!(tally.lock().has_enough(), "{KEYS} keys are not enough: {:?}", tally.lock());

@@ -5,6 +5,7 @@
 
 mod comparison;
 mod operations;
+mod places;
 mod purge;
 mod sides;
 mod time;
