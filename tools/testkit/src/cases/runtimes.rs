@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use ylock_core::{Mode, Unlocked};
+use ylock_core::{Mode, Options, Unlocked};
 
 use crate::{Client, Fixture, eventually, within};
 
@@ -163,10 +163,12 @@ impl Threads {
 pub async fn a_holder_whose_thread_is_blocked_keeps_its_lock(fixture: Fixture) {
     for threads in Threads::of(&fixture) {
         let there = fixture.client().await;
-        let (inside, blocked_for) = (fixture.clone(), fixture.lease() * 3);
+        // A busy machine takes a part of the shortest lease to notice, connect and renew.
+        let lease = fixture.lease() * 2;
+        let (inside, blocked_for) = (fixture.clone(), lease * 5 / 2);
         let (waits, is_held) = tokio::sync::oneshot::channel();
         let holder = threads.run(async move {
-            let client = inside.short_lived().await;
+            let client = inside.client_with(Options::default().with_lease(lease)).await;
             let guard = client.write().await;
             waits.send(()).expect("the case waits");
             std::thread::sleep(blocked_for);
