@@ -89,7 +89,9 @@ fn waiter(name: &Name, content: Content) -> Waiter {
 pub(crate) async fn revoke(session: &Session, key: &Key, id: AcquisitionId) -> Result<bool> {
     let place = Place::of(&session.base, key);
     for _ in 0..ATTEMPTS {
-        let all = names(&session.list_now(&place).await.map_err(to_error)?)?;
+        // A `sync` may miss a grant that its holder was told of just before, and the operator would
+        // read that it is not held.
+        let all = names(&session.list_after_all(&place).await.map_err(to_error)?)?;
         let holder = all.iter().find(|name| name.tag.id == id && holds(&all, name));
         let Some(holder) = holder else { return Ok(false) };
         let path = place.child(&holder.to_string());

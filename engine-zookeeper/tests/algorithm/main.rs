@@ -138,6 +138,17 @@ async fn each_page_of_a_listing_is_asked_for_at_a_server_that_has_caught_up() {
     assert_eq!(listed, [grant.key]);
 }
 
+/// As an operator does who has read the holder's id elsewhere.
+#[tokio::test(start_paused = true)]
+async fn a_grant_is_revoked_also_at_a_server_that_is_behind() {
+    let fixture = Fixture::new();
+    let (here, there) = (fixture.client().await, fixture.client().await);
+    let grant = here.acquire(&fixture.request(Mode::Write)).await.unwrap().unwrap();
+    fixture.fake.fates.fall_behind();
+    assert!(there.revoke(&grant.key, grant.id).await.unwrap());
+    assert!(matches!(renew(&here, &grant).await.unwrap(), Renewal::Lost(LossReason::Revoked)));
+}
+
 /// Resources ask so whose token is the holder's. A server that is behind knows neither the one that has come nor that the one before has left.
 #[tokio::test(start_paused = true)]
 async fn holders_are_exact_at_servers_that_have_caught_up() {
