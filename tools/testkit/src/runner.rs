@@ -66,8 +66,14 @@ fn is_of_part(name: &str, part: u64) -> bool {
 /// The turn of one case of this process to run.
 struct Turn;
 
-/// How many cases have their turn, and when the last one got it that had waited for it.
-static RUNNING: Mutex<(usize, Option<Instant>)> = Mutex::new((0, None));
+struct Running {
+    /// How many cases have their turn.
+    cases: usize,
+    /// When a case that had waited got its turn last.
+    waited: Option<Instant>,
+}
+
+static RUNNING: Mutex<Running> = Mutex::new(Running { cases: 0, waited: None });
 static ENDED: Condvar = Condvar::new();
 /// So many cases run at the same time, however busy their stores are: one that waits for a lease
 /// costs nothing.
@@ -81,24 +87,24 @@ impl Turn {
     /// once than of a quick one, instead of more than it can answer in time.
     fn take(are_busy: impl Fn() -> bool) -> Self {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_just_after = |last: Option<Instant>| last.is_some_and(|last| last.elapsed() < AGAIN);
+        let is_just_after = |waited: Option<Instant>| waited.is_some_and(|last| last.elapsed() < AGAIN);
         let mut has_waited = false;
-        while running.0 >= FEWEST && (are_busy() || is_just_after(running.1)) {
+        while running.cases >= FEWEST && (are_busy() || is_just_after(running.waited)) {
             let waited = ENDED.wait_timeout(running, AGAIN);
             running = waited.unwrap_or_else(PoisonError::into_inner).0;
             has_waited = true;
         }
         if has_waited {
-            running.1 = Some(Instant::now());
+            running.waited = Some(Instant::now());
         }
-        running.0 += 1;
+        running.cases += 1;
         Self
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).0 -= 1;
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).cases -= 1;
         ENDED.notify_one();
     }
 }
