@@ -34,8 +34,8 @@ async fn one_writer_at_a_time(show: &Show, here: &Ylock, there: &Ylock) -> Resul
 
     let guard = mine.write("alice").await?;
     show.say("here holds alice");
-    show.say(format!("there tries alice: {:?}", theirs.try_write("alice").await?));
-    show.say(format!("there tries bob, another name: {}", theirs.try_write("bob").await?.is_some()));
+    show.say(format!("there tries alice: {:?}", theirs.write("alice").now().await?));
+    show.say(format!("there tries bob, another name: {}", theirs.write("bob").now().await?.is_some()));
 
     let waiting = tokio::spawn(async move { theirs.write("alice").await });
     wait_for_a_queue(here).await?;
@@ -65,7 +65,7 @@ async fn one_owner_enters_again(show: &Show, here: &Ylock) -> Result<()> {
                 outer.token() == inner.token()
             ));
             let stranger = users.owned_by(&Owner::new());
-            show.say(format!("another owner tries: {:?}", stranger.try_write("alice").await?));
+            show.say(format!("another owner tries: {:?}", stranger.write("alice").now().await?));
             Ok(())
         })
         .await
@@ -75,7 +75,7 @@ async fn readers_share(show: &Show, here: &Ylock, there: &Ylock) -> Result<()> {
     show.step("Readers share, also across processes");
     let (one, two) = (here.locks("users").read("alice").await?, there.locks("users").read("alice").await?);
     show.say(format!("both read: {} and {}", one.is_valid(), two.is_valid()));
-    let writer = there.locks("users").write_within("alice", Duration::from_millis(200)).await?;
+    let writer = there.locks("users").write("alice").within(Duration::from_millis(200)).await?;
     show.say(format!("a writer waits for 200 ms, then gives up: {writer:?}"));
     Ok(())
 }
@@ -83,7 +83,7 @@ async fn readers_share(show: &Show, here: &Ylock, there: &Ylock) -> Result<()> {
 async fn work_with_a_token(show: &Show, here: &Ylock) -> Result<()> {
     show.step("run: hold the lock for as long as some work runs, and pass the token of the lock on");
     for _ in 0..2 {
-        let token = here.locks("users").run("alice", |lease| async move { lease.token() }).await?;
+        let token = here.locks("users").write("alice").run(|lease| async move { lease.token() }).await?;
         show.say(format!("this time the token is {}", token.expect("the in-memory engine gives tokens")));
     }
     show.say("tokens only ever grow, so a database can turn away a writer that comes with an old token");
@@ -102,7 +102,7 @@ async fn a_lost_lock_stops_the_work(show: &Show, here: &Ylock, there: &Ylock) ->
     show.say(format!("lost() ends at the next renewal, a third of the lease later: {}", reason.as_str()));
     show.say(format!("valid: {}, and giving it back returns {:?}", guard.is_valid(), guard.unlock().await?));
 
-    let work = users.run("alice", |_| async {
+    let work = users.write("alice").run(|_| async {
         show.say("run: the work has begun, and would take for ever");
         std::future::pending::<()>().await;
     });

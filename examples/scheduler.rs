@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep};
-use ylock::{ErrorKind, OncePer, Ylock};
+use ylock::{ErrorKind, JobOutcome, Ylock};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -55,7 +55,7 @@ async fn replica(url: &str, journal: &Path) -> Result<()> {
 async fn lead(ylock: &Ylock, journal: &Path) -> Result<()> {
     let election = ylock.locks("elections").election("scheduler");
     loop {
-        let led = election.run_while_leader(|lease| async move {
+        let led = election.campaign().run(|lease| async move {
             note(journal, &format!("lead {}", lease.token().map_or(0, ylock::Token::get)))?;
             std::future::pending::<Result<()>>().await
         });
@@ -75,7 +75,7 @@ async fn run_jobs(ylock: &Ylock, journal: &Path) -> Result<()> {
             let period = scheduled.run().period_micros();
             async move { note(journal, &format!("run {period}")) }
         });
-        if let OncePer::Ran(noted) = job.await? {
+        if let JobOutcome::Ran(noted) = job.await? {
             noted?;
         }
         sleep(PERIOD / 10).await;

@@ -189,7 +189,7 @@ fn take(url: &mut EngineUrl, name: &str) -> Option<String> {
 
 #[cfg(feature = "metrics")]
 fn with_metrics(client: &Ylock) -> Ylock {
-    client.with(ylock_metrics::MetricsLayer::new())
+    client.layer(ylock_metrics::MetricsLayer::new())
 }
 
 #[cfg(not(feature = "metrics"))]

@@ -14,13 +14,15 @@ pub use connect::{connect, connect_to, connect_with};
 
 // The values that a program holds.
 pub use ylock_core::{
-    Growing, Guard, Guards, Lease, Leases, Listed, Listing, Lock, Locks, Many, Permit, PermitLease,
-    Semaphore, SemaphoreInspection, Unlocked, Ylock,
+    Guard, Guards, Lease, Leases, Listed, Listing, Lock, Locks, MultiLock, Permit, PermitLease, Semaphore,
+    SemaphoreInspection, TwoPhaseLocking, Unlocked, Ylock,
 };
+// One acquisition.
+pub use ylock_core::{Acquirable, Acquire, Reentrant, TryAcquire};
 // The election of a leader.
 pub use ylock_core::{Election, Leader, Leaders, Leadership};
 // Jobs that one of many replicas runs.
-pub use ylock_core::{Done, OncePer, Period, Run, Scheduled};
+pub use ylock_core::{Completed, JobLease, JobOutcome, JobRun, Period};
 // The values that it passes.
 pub use ylock_core::{
     ClientName, Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_MEMBERS, MAX_NAME_BYTES, MAX_PERMITS, Mode,
@@ -40,8 +42,8 @@ pub use ylock_core::layer;
 pub mod engine {
     pub use ylock_core::StoreToken;
     pub use ylock_core::engine::{
-        AcquisitionId, ClockReading, Engine, Examination, Grant, Holder, Holding, Inspection, KeyPage, Meter,
-        Patience, Release, Renewal, Request, Requests, Risk, ServerFacts, Ticket, Waiter,
+        AcquisitionId, ClockReading, Diagnostics, Engine, Finding, Grant, Holder, Holding, Inspection,
+        KeyPage, Meter, Patience, Release, Renewal, Request, Requests, ServerReport, Ticket, Waiter,
     };
     pub use ylock_core::environment::{BoxFuture, Environment, Moment, SystemEnvironment};
     pub use ylock_core::options::Definition;

@@ -29,11 +29,11 @@ fn wait_for(count: usize) {
 fn a_client_has_two_threads_which_end_with_its_last_value() {
     assert_eq!(threads(), 0);
     let ylock = Ylock::in_memory();
-    let guard = ylock.lock("users", "alice").write().unwrap();
+    let guard = ylock.lock("users", "alice").write().wait().unwrap();
     wait_for(2);
     let (clone, locks) = (ylock.clone(), ylock.locks("users"));
     drop((ylock, clone));
-    let reading = locks.read("bob").unwrap();
+    let reading = locks.read("bob").wait().unwrap();
     drop((locks, reading));
     assert!(guard.is_valid());
     wait_for(2);

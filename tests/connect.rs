@@ -16,7 +16,7 @@ async fn memory_works() {
     let ylock = ylock::connect("memory://").await.unwrap();
     assert_eq!(ylock.engine_name(), "memory");
     let guard = ylock.locks("users").write("alice").await.unwrap();
-    assert!(ylock.locks("users").try_write("alice").await.unwrap().is_none());
+    assert!(ylock.locks("users").write("alice").now().await.unwrap().is_none());
     drop(guard);
     ylock.close().await;
 }
@@ -25,7 +25,7 @@ async fn memory_works() {
 async fn each_connect_to_memory_is_a_new_store() {
     let (one, two) = (ylock::connect("memory://").await.unwrap(), ylock::connect("memory://").await.unwrap());
     let _here = one.locks("users").write("alice").await.unwrap();
-    assert!(two.locks("users").try_write("alice").await.unwrap().is_some());
+    assert!(two.locks("users").write("alice").now().await.unwrap().is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,7 +12,7 @@ type Answer<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// A web handler that tells a busy document (409) from a store that is away (503).
 async fn save(documents: &Locks, id: u64, work: impl Future<Output = ()>) -> Answer<u16> {
-    match documents.run_within(id, Duration::from_millis(50), |_| work).await {
+    match documents.write(id).within(Duration::from_millis(50)).run(|_| work).await {
         Ok(Some(())) => Ok(200),
         Ok(None) => Ok(409),
         Err(error) if error.kind() == ErrorKind::Unavailable => Ok(503),
@@ -39,7 +39,7 @@ async fn nightly(jobs: &Locks, runs: &AtomicUsize) -> Answer {
         runs.fetch_add(1, Ordering::SeqCst);
         tokio::time::sleep(Duration::from_secs(30)).await;
     };
-    let _done_here = jobs.try_run("nightly", work).await?.is_some();
+    let _done_here = jobs.write("nightly").now().run(work).await?.is_some();
     Ok(())
 }
 
@@ -91,7 +91,7 @@ async fn batch(users: &Locks, names: &[String]) -> Answer<usize> {
     let mut tasks = tokio::task::JoinSet::new();
     for name in names {
         let (users, name) = (users.clone(), name.clone());
-        tasks.spawn(async move { users.run(&name, async |_| name.len()).await });
+        tasks.spawn(async move { users.write(&name).run(async |_| name.len()).await });
     }
     let mut letters = 0;
     while let Some(done) = tasks.join_next().await {
@@ -154,8 +154,8 @@ async fn a_library() {
 fn synchronous_code() {
     let reports = ylock::blocking::Ylock::in_memory().locks("reports");
     let write = || {
-        let guard = reports.write("monthly").unwrap();
-        let is_alone = reports.try_read("monthly").unwrap().is_none();
+        let guard = reports.write("monthly").wait().unwrap();
+        let is_alone = reports.read("monthly").now().wait().unwrap().is_none();
         drop(guard);
         is_alone
     };

@@ -99,7 +99,8 @@ async fn one_by_one(ylock: &Ylock, group: &str, count: u32) -> Duration {
 
 /// Returns how long it takes to acquire that many locks at once.
 async fn as_set(ylock: &Ylock, group: &str, count: u32) -> Duration {
-    let (many, start) = ((0..count).fold(ylock.many(), |many, name| many.write(group, name)), Instant::now());
+    let (many, start) =
+        ((0..count).fold(ylock.multi_lock(), |many, name| many.write(group, name)), Instant::now());
     let guards = many.acquire().await.expect("granted");
     give_back(guards, start).await
 }

@@ -27,7 +27,7 @@ impl Layer for Counts {
 
 pub(crate) async fn measure(clients: &[Ylock], group: &str) {
     let counts = Arc::new(Counts::default());
-    let clients: Vec<_> = clients.iter().map(|client| client.with_shared(Arc::clone(&counts) as _)).collect();
+    let clients: Vec<_> = clients.iter().map(|client| client.layer_arc(Arc::clone(&counts) as _)).collect();
     let clients = &clients[..];
     let semaphore = busy(clients, async |ylock, _| {
         let permit = ylock.locks(group).semaphore("permits", PERMITS).acquire().await.expect("granted");

@@ -29,7 +29,7 @@ const BACK_OFF: Duration = Duration::from_millis(20);
 enum Policy {
     /// All names are known beforehand: a set. No policy can do better.
     Known,
-    /// `growing`: gives way, and begins anew with all that it has learnt, in order.
+    /// `two_phase_locking`: gives way, and begins anew with all that it has learnt, in order.
     Learns,
     /// Waits for younger ones, gives way to older ones, and keeps its age. Who is how old costs nothing here: the tasks share a table.
     WaitDie,
@@ -105,7 +105,7 @@ impl Bench<'_> {
     }
 
     async fn known(&self, ylock: &Ylock, accounts: &[u32]) -> u32 {
-        let many = accounts.iter().fold(ylock.many(), |many, account| many.write(self.group, *account));
+        let many = accounts.iter().fold(ylock.multi_lock(), |many, account| many.write(self.group, *account));
         let guards = many.acquire().await.expect("granted");
         tokio::time::sleep(WORK).await;
         assert!(guards.unlock().await.expect("released").is_released());
@@ -114,7 +114,7 @@ impl Bench<'_> {
 
     async fn learns(&self, ylock: &Ylock, accounts: &[u32]) -> u32 {
         let mut runs = 0;
-        let grown = ylock.growing(|taking| {
+        let grown = ylock.two_phase_locking(|taking| {
             runs += 1;
             async move {
                 for account in accounts {
@@ -150,13 +150,13 @@ impl Bench<'_> {
     async fn wait_or_die(&self, ylock: &Ylock, accounts: &[u32], age: u64) -> Vec<Guard> {
         let (locks, mut guards) = (ylock.locks(self.group), Vec::new());
         for account in accounts {
-            let guard = match locks.try_write(*account).await.expect("an answer") {
+            let guard = match locks.write(*account).now().await.expect("an answer") {
                 Some(guard) => Some(guard),
                 None if !self.ages.is_oldest(*account, age) => None,
                 None => {
                     self.ages.note(*account, age);
                     // Two may have come in another order than they stand in the table.
-                    in_time(locks.write_within(*account, TIMEOUT).await)
+                    in_time(locks.write(*account).within(TIMEOUT).await)
                 }
             };
             let Some(guard) = guard else { break };
@@ -171,7 +171,7 @@ impl Bench<'_> {
         loop {
             let mut guards = Vec::new();
             for account in accounts {
-                match in_time(locks.write_within(*account, TIMEOUT).await) {
+                match in_time(locks.write(*account).within(TIMEOUT).await) {
                     Some(guard) => guards.push(guard),
                     None => break,
                 }

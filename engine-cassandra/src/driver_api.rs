@@ -35,7 +35,7 @@ use crate::CassandraOptions;
 /// let orders = Ylock::new(engine).locks("orders");
 ///
 /// let paid = "UPDATE shop.orders SET state = 'paid' WHERE id = 4711";
-/// orders.run("4711", |_| session.query_unpaged(paid, ())).await??;
+/// orders.write("4711").run(|_| session.query_unpaged(paid, ())).await??;
 /// # Ok(()) }
 /// ```
 pub fn options(session: Arc<Session>, keyspace: impl Into<String>) -> CassandraOptions {

@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use ylock_core::engine::{
-    AcquisitionId, EarlyRenewals, Engine, Examination, Grant, Holding, Inspection, KeyPage, LossReason,
+    AcquisitionId, Diagnostics, EarlyRenewals, Engine, Grant, Holding, Inspection, KeyPage, LossReason,
     Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Guarantees, Key, Options, Result, Run};
+use ylock_core::{Guarantees, JobRun, Key, Options, Result};
 
 use crate::NAME;
 use crate::algorithm::clock::{GlobalTime, HybridClock, Stamps, TimeCell};
@@ -170,10 +170,14 @@ impl Engine for CassandraEngine {
     }
 
     fn guarantees(&self) -> Guarantees {
-        match self.protocol {
-            Protocol::Queue => Guarantees::ALL,
-            Protocol::ShadowRows => Guarantees::ALL.with_fair(false).with_shared_reads(false),
-        }
+        let queue = self.protocol == Protocol::Queue;
+        Guarantees::NONE
+            .with_exclusive(true)
+            .with_fair(queue)
+            .with_fencing(true)
+            .with_shared_reads(queue)
+            .with_durable(true)
+            .with_exclusive_after_failover(true)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -261,19 +265,19 @@ impl Engine for CassandraEngine {
         inspect::revoke(&own_row, id).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         runs::last_run(&self.client, key).await
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
     }
 
-    async fn examine(&self) -> Result<Examination> {
+    async fn diagnose(&self) -> Result<Diagnostics> {
         match &self.table {
-            Some(table) => table.examine().await,
+            Some(table) => table.diagnose().await,
             // Of the store of a simulation nothing is told.
-            None => Ok(Examination::default()),
+            None => Ok(Diagnostics::default()),
         }
     }
 

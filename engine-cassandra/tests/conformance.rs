@@ -26,8 +26,8 @@ impl Harness for Cassandra {
 
     fn guarantees(&self) -> Guarantees {
         match self.0 {
-            Protocol::ShadowRows => Guarantees::ALL.with_fair(false).with_shared_reads(false),
-            _ => Guarantees::ALL,
+            Protocol::ShadowRows => ylock_testkit::ALL_GUARANTEES.with_fair(false).with_shared_reads(false),
+            _ => ylock_testkit::ALL_GUARANTEES,
         }
     }
 

@@ -85,7 +85,7 @@ async fn locks_over_a_session_of_the_program_are_those_of_all_and_sent_as_always
     assert_eq!(policy.requests(), sent, "what connecting asks has a profile of its own");
     let holder = one.locks(&group).write("alice").await.unwrap();
     for ylock in [&other, &usual] {
-        assert!(ylock.locks(&group).try_write("alice").await.unwrap().is_none());
+        assert!(ylock.locks(&group).write("alice").now().await.unwrap().is_none());
     }
     let (locks, waiter) = (other.locks(&group), usual.locks(&group));
     let waits = tokio::spawn(async move { locks.read("alice").await });
@@ -113,7 +113,7 @@ fn locks_end_with_the_runtime_of_the_session_and_their_holder_is_told() {
     let guard = second.block_on(ylock.locks(&group).write("alice")).unwrap();
     drop(first);
     second.block_on(async {
-        let error = within(SOON, "an answer", ylock.locks(&group).try_write("bob")).await.unwrap_err();
+        let error = within(SOON, "an answer", ylock.locks(&group).write("bob").now()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(
             format!("{error:#}").contains("the runtime of the session that was handed over"),

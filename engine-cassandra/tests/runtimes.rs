@@ -28,8 +28,8 @@ fn runtime() -> Runtime {
 fn a_client_goes_on_in_another_runtime_when_the_one_that_it_connected_in_has_ended() {
     let (first, second, third) = (runtime(), runtime(), runtime());
     let engine = Arc::new(first.block_on(cluster::engine()));
-    let ylock =
-        Ylock::over(engine.clone()).with_options(ylock_core::Options::default().with_lease(cluster::LEASE));
+    let ylock = Ylock::from_arc(engine.clone())
+        .with_options(ylock_core::Options::default().with_lease(cluster::LEASE));
     let locks = ylock.locks(cluster::group());
     let held = first.block_on(locks.write("held")).unwrap();
     let sent = engine.requests();

@@ -17,7 +17,7 @@ impl Counted {
     async fn new() -> Self {
         let engine = Arc::new(cluster::engine().await);
         let options = ylock_core::Options::default().with_lease(cluster::LEASE);
-        Self { ylock: Ylock::over(engine.clone()).with_options(options), engine }
+        Self { ylock: Ylock::from_arc(engine.clone()).with_options(options), engine }
     }
 
     async fn during<T>(&self, work: impl Future<Output = T>) -> (T, u64) {
@@ -72,11 +72,11 @@ async fn trying_a_held_name_is_one_trip_and_a_free_one_three() {
     let guard = next.await.unwrap();
     until_held(&other.ylock, tried.group()).await;
     for _ in 0..5 {
-        let (refused, trips) = other.during(tried.try_write("alice")).await;
+        let (refused, trips) = other.during(tried.write("alice").now()).await;
         assert!(refused.unwrap().is_none());
         assert_eq!(trips, 1, "the holder says that it is inside");
     }
-    let (granted, trips) = other.during(tried.try_write("bob")).await;
+    let (granted, trips) = other.during(tried.write("bob").now()).await;
     assert!(granted.unwrap().is_some());
     assert_eq!(trips, 3);
     drop(guard);
@@ -88,7 +88,7 @@ async fn a_name_that_was_refused_leaves_nothing_in_the_store() {
     let (one, other) = (Counted::new().await, Counted::new().await);
     let group = cluster::group();
     let guard = one.ylock.locks(group.clone()).write("alice").await.unwrap();
-    assert!(other.ylock.locks(group.clone()).try_write("alice").await.unwrap().is_none());
+    assert!(other.ylock.locks(group.clone()).write("alice").now().await.unwrap().is_none());
     let seen = one.ylock.inspect(group, "alice").await.unwrap();
     assert_eq!((seen.holders.len(), seen.queue.len()), (1, 0), "{seen:?}");
     drop(guard);

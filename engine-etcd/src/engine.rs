@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
+    AcquisitionId, Diagnostics, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
     Request, Ticket, TicketClock,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Guarantees, Key, Options, Result, Run};
+use ylock_core::{Guarantees, JobRun, Key, Options, Result};
 
 use crate::NAME;
 use crate::algorithm::acquire::Acquire;
@@ -85,7 +85,13 @@ impl Engine for EtcdEngine {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        Guarantees::NONE
+            .with_exclusive(true)
+            .with_fair(true)
+            .with_fencing(true)
+            .with_shared_reads(true)
+            .with_durable(true)
+            .with_exclusive_after_failover(true)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -138,16 +144,16 @@ impl Engine for EtcdEngine {
         inspect::revoke(&self.client, key, id).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         runs::last_run(&self.client, key).await
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
     }
 
-    async fn examine(&self) -> Result<Examination> {
-        Ok(self.client.examine().await)
+    async fn diagnose(&self) -> Result<Diagnostics> {
+        Ok(self.client.diagnose().await)
     }
 
     /// Ends the etcd leases of the client. Keys that are still being removed have a moment to go; the rest goes with the leases.

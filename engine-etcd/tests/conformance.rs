@@ -50,7 +50,7 @@ impl Harness for Etcd {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        ylock_testkit::ALL_GUARANTEES
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {

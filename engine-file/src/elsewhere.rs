@@ -8,7 +8,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
+use ylock_core::{Error, ErrorKind, Guarantees, JobRun, Key, Options, Result};
 
 use crate::options::FileOptions;
 
@@ -81,11 +81,11 @@ impl Engine for FileEngine {
         match *self {}
     }
 
-    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, _: &Key) -> Result<Option<JobRun>> {
         match *self {}
     }
 
-    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
+    async fn store_run(&self, _: &Key, _: &JobRun, _: Duration) -> Result<bool> {
         match *self {}
     }
 

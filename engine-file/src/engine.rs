@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, AtOnce, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Patience,
+    AcquisitionId, AtOnce, Diagnostics, Engine, Grant, Holding, Inspection, KeyPage, Meter, Patience,
     Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::queue::Now;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
+use ylock_core::{Error, ErrorKind, Guarantees, JobRun, Key, Options, Result};
 
 use crate::acquire::{self, Look};
 use crate::client::Client;
@@ -68,7 +68,13 @@ impl Engine for FileEngine {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        Guarantees::NONE
+            .with_exclusive(true)
+            .with_fair(true)
+            .with_fencing(true)
+            .with_shared_reads(true)
+            .with_durable(true)
+            .with_exclusive_after_failover(true)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -120,17 +126,17 @@ impl Engine for FileEngine {
         inspect::revoke(&self.client, key, id).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         runs::last_run(&self.client, key).await
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
     }
 
-    async fn examine(&self) -> Result<Examination> {
+    async fn diagnose(&self) -> Result<Diagnostics> {
         self.client.folder.check_is_there()?;
-        let mut seen = Examination::default();
+        let mut seen = Diagnostics::default();
         seen.facts = self.client.folder.facts();
         Ok(seen)
     }

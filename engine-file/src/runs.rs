@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ylock_core::queue::Now;
-use ylock_core::{ErrorKind, Key, Result, Run};
+use ylock_core::{ErrorKind, JobRun, Key, Result};
 
 use crate::client::Client;
 use crate::driver::{FileName, IfMissing, Locked, Shelf};
@@ -18,7 +18,7 @@ const AT_ONCE: usize = 32;
 /// file may.
 #[derive(Debug, PartialEq, Eq)]
 struct Stored {
-    run: Run,
+    run: JobRun,
     until: u64,
 }
 
@@ -31,7 +31,7 @@ impl Stored {
         }
         let (until, run) = rest.split_once('\n')?;
         let until = until.strip_prefix(UNTIL)?.parse().ok()?;
-        Some(Self { run: Run::read(run.strip_suffix('\n')?)?, until })
+        Some(Self { run: JobRun::read(run.strip_suffix('\n')?)?, until })
     }
 
     fn to_text(&self, title: &str) -> String {
@@ -40,7 +40,7 @@ impl Stored {
 }
 
 /// Returns the last run of the job of a key.
-pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> {
+pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<JobRun>> {
     let read = async {
         client.folder.check_runs_are_there()?;
         let locked = client.soon(|| client.folder.lock_run(key, IfMissing::Leave)).await?;
@@ -50,7 +50,7 @@ pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> 
 }
 
 /// Stores a run, unless there is a later one. Returns whether it is stored.
-pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, keep: Duration) -> Result<bool> {
+pub(crate) async fn store_run(client: &Client, key: &Key, run: &JobRun, keep: Duration) -> Result<bool> {
     let stored = async {
         client.folder.check_runs_are_there()?;
         let locked = client.soon(|| client.folder.lock_run(key, IfMissing::Create)).await?;
@@ -90,7 +90,7 @@ fn remove_if_over(client: &Client, file: FileName) -> Result<()> {
 }
 
 /// Returns the run of a file, if it is still kept.
-fn kept(locked: &Locked<'_>, now: u64) -> Result<Option<Run>> {
+fn kept(locked: &Locked<'_>, now: u64) -> Result<Option<JobRun>> {
     if locked.text().is_empty() {
         return Ok(None);
     }
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_run_comes_back_from_its_file_and_from_no_other() {
-        let run = Run::begun(7, Some(Token::from_number(8)), 9, ClientName::stored("web-3"));
+        let run = JobRun::begun(7, Some(Token::from_number(8)), 9, ClientName::stored("web-3"));
         let text = Stored { run: run.clone(), until: 10 }.to_text("jobs=report");
         assert_eq!(Stored::read(&text, "jobs=report"), Some(Stored { run, until: 10 }));
         assert_eq!(Stored::read(&text, "jobs=other"), None);

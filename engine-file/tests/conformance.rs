@@ -22,7 +22,7 @@ impl Harness for File {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        ylock_testkit::ALL_GUARANTEES
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {

@@ -107,7 +107,7 @@ async fn a_folder_that_is_in_use_elsewhere_is_refused() {
         assert!(layout(&folder) == changed && !folder.locks().is_empty() && guard.is_valid());
     }
     write_layout(&folder, &written);
-    assert!(connect(&folder).await.locks("users").try_write("alice").await.unwrap().is_none());
+    assert!(connect(&folder).await.locks("users").write("alice").now().await.unwrap().is_none());
 }
 
 #[tokio::test]
@@ -129,7 +129,8 @@ async fn what_is_left_of_an_earlier_run_is_void_but_its_tokens() {
     fs::write(&file, with_token(&ahead, in_a_year)).unwrap();
     let ylock = connect(&folder).await;
     assert!(folder.locks().is_empty());
-    let guard = ylock.locks("users").try_write("alice").await.unwrap().expect("its holder is of another run");
+    let guard =
+        ylock.locks("users").write("alice").now().await.unwrap().expect("its holder is of another run");
     assert!(guard.token().unwrap().get() / 1024 > in_a_year);
     assert!(layout(&folder) != earlier);
 }
@@ -159,7 +160,7 @@ async fn a_damaged_file_is_an_error_that_names_it_and_no_lock() {
     *bytes.last_mut().unwrap() = b'x';
     fs::write(&file, bytes).unwrap();
     let another = connect(&folder).await;
-    let error = another.locks("users").try_write("alice").await.unwrap_err();
+    let error = another.locks("users").write("alice").now().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected);
     let error = error.to_string();
     assert!(
@@ -167,9 +168,9 @@ async fn a_damaged_file_is_an_error_that_names_it_and_no_lock() {
         "{error}"
     );
     // Other locks go on; and when the file is removed, so does this one.
-    assert!(another.locks("users").try_write("bob").await.unwrap().is_some());
+    assert!(another.locks("users").write("bob").now().await.unwrap().is_some());
     fs::remove_file(&file).unwrap();
-    assert!(another.locks("users").try_write("alice").await.unwrap().is_some());
+    assert!(another.locks("users").write("alice").now().await.unwrap().is_some());
     drop(guard);
 }
 
@@ -194,7 +195,7 @@ async fn the_file_of_another_lock_is_damage() {
     let users = ylock.locks("users");
     let _guard = users.write("alice").await.unwrap();
     fs::copy(folder.path().join("locks/users=alice"), folder.path().join("locks/users=bob")).unwrap();
-    let error = users.try_write("bob").await.unwrap_err();
+    let error = users.write("bob").now().await.unwrap_err();
     assert!(error.to_string().contains("locks/users=bob is damaged"), "{error}");
 }
 
@@ -207,12 +208,12 @@ async fn names_of_any_characters_and_length_are_locks_of_their_own() {
     let names = ["..", ".", "/etc/passwd", "a\0b", "a\nb", "ä", "A", "a", &long, &longer_by_one];
     let mut guards = Vec::new();
     for name in names {
-        let guard = ylock.locks("../group").try_write(name).await.unwrap();
+        let guard = ylock.locks("../group").write(name).now().await.unwrap();
         guards.push(guard.unwrap_or_else(|| panic!("{name:?} is the lock of another name")));
     }
     let another = connect(&folder).await;
     for name in names {
-        assert!(another.locks("../group").try_write(name).await.unwrap().is_none(), "{name:?}");
+        assert!(another.locks("../group").write(name).now().await.unwrap().is_none(), "{name:?}");
     }
     drop(guards);
     ylock.close().await;

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use folder::Folder;
 use ylock_core::engine::Engine;
-use ylock_core::{ClientName, ErrorKind, Key, Run, Token};
+use ylock_core::{ClientName, ErrorKind, JobRun, Key, Token};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-fn run(period: i64) -> Run {
-    Run::begun(period, Some(Token::from_number(7)), 8, ClientName::stored("web-3"))
+fn run(period: i64) -> JobRun {
+    JobRun::begun(period, Some(Token::from_number(7)), 8, ClientName::stored("web-3"))
 }
 
 /// The first client clears the folder of all that belongs to clients. A run belongs to none: a job would be run again in its period.

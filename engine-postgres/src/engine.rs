@@ -6,12 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ylock_core::connecting::patiently;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
+    AcquisitionId, Diagnostics, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
     Request, Ticket,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Guarantees, Key, Options, Result, Run};
+use ylock_core::{Guarantees, JobRun, Key, Options, Result};
 
 use crate::acquire::Acquire;
 use crate::client::Client;
@@ -67,7 +67,10 @@ impl Engine for PostgresEngine {
     fn guarantees(&self) -> Guarantees {
         let promises = self.client.store.promises();
         let loses_nothing = promises.as_ref().is_ok_and(|promises| promises.loses_nothing);
-        Guarantees::ALL
+        Guarantees::NONE
+            .with_exclusive(true)
+            .with_fair(true)
+            .with_shared_reads(true)
             .with_durable(promises.is_ok_and(|promises| promises.durable))
             .with_fencing(loses_nothing)
             .with_exclusive_after_failover(loses_nothing)
@@ -124,16 +127,16 @@ impl Engine for PostgresEngine {
         inspect::revoke(&self.client, key, id).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         runs::last_run(&self.client, key).await
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
     }
 
-    async fn examine(&self) -> Result<Examination> {
-        self.client.store.examine().await
+    async fn diagnose(&self) -> Result<Diagnostics> {
+        self.client.store.diagnose().await
     }
 
     async fn close(&self) -> Result<()> {

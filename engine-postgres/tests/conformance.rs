@@ -24,7 +24,7 @@ impl Harness for Postgres {
 
     fn guarantees(&self) -> Guarantees {
         // The server of the tests does not wait for its disk.
-        Guarantees::ALL.with_durable(false)
+        ylock_testkit::ALL_GUARANTEES.with_durable(false)
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {

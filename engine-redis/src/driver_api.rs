@@ -25,7 +25,7 @@ use crate::RedisOptions;
 /// let client = redis::Client::open("redis+unix:///run/redis.sock")?;
 /// let engine = RedisEngine::connect(&driver_api::options(&client).with_prefix("jobs")).await?;
 /// let jobs = Ylock::new(engine).locks("jobs");
-/// jobs.run("nightly", |_| async { /* … */ }).await?;
+/// jobs.write("nightly").run(|_| async { /* … */ }).await?;
 /// # Ok(()) }
 /// ```
 pub fn options(client: &Client) -> RedisOptions {

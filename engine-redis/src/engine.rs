@@ -7,12 +7,12 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::connecting::patiently;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
+    AcquisitionId, Diagnostics, Engine, Grant, Holding, Inspection, KeyPage, Meter, Release, Renewal,
     Request, Ticket,
 };
 use ylock_core::environment::Environment;
 use ylock_core::options::check_lease;
-use ylock_core::{Guarantees, Key, Options, Result, Run};
+use ylock_core::{Guarantees, JobRun, Key, Options, Result};
 
 use crate::acquire::Acquire;
 use crate::client::Client;
@@ -137,16 +137,16 @@ impl Engine for RedisEngine {
         inspect::revoke(&self.client, key, id).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         runs::last_run(&self.client, key).await
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         runs::store_run(&self.client, key, run, kept).await
     }
 
-    async fn examine(&self) -> Result<Examination> {
-        self.client.store.examine().await
+    async fn diagnose(&self) -> Result<Diagnostics> {
+        self.client.store.diagnose().await
     }
 
     async fn close(&self) -> Result<()> {
@@ -165,5 +165,10 @@ impl Drop for RedisEngine {
 /// Returns the guarantees of a topology. A server that takes over may lack the last writes, and its clock may differ: then tokens can fall.
 fn guarantees(topology: &Topology) -> Guarantees {
     let is_alone = *topology == Topology::Single;
-    Guarantees::ALL.with_durable(false).with_fencing(is_alone).with_exclusive_after_failover(is_alone)
+    Guarantees::NONE
+        .with_exclusive(true)
+        .with_fair(true)
+        .with_fencing(is_alone)
+        .with_shared_reads(true)
+        .with_exclusive_after_failover(is_alone)
 }

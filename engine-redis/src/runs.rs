@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use ylock_core::{Error, ErrorKind, Key, Result, Run};
+use ylock_core::{Error, ErrorKind, JobRun, Key, Result};
 
 use crate::client::Client;
 use crate::driver::{Call, scripts};
 use crate::words;
 
 /// Returns the last run of the job of a key.
-pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> {
+pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<JobRun>> {
     let text = client.store.call(client.call_for_run(&scripts::LAST_RUN, key)).await?.word()?;
     if text.is_empty() {
         return Ok(None);
     }
-    Run::read(&text).map(Some).ok_or_else(|| odd(&text))
+    JobRun::read(&text).map(Some).ok_or_else(|| odd(&text))
 }
 
 /// Stores a run, unless there is a later one. Returns whether it is stored.
-pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+pub(crate) async fn store_run(client: &Client, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
     let call = client.call_for_run(&scripts::STORE_RUN, key);
-    let call = call.arg(run.to_text()).arg(Run::ORDERED).arg(millis(kept));
+    let call = call.arg(run.to_text()).arg(JobRun::ORDERED).arg(millis(kept));
     // That work is done is stored whatever has become of the word that it was begun.
     let call = if run.is_done { call.arg(words::ACCEPTS) } else { call.arg(client.eviction).must_be_kept() };
     let (mut answer, reached) = client.store.call_replicated(call, client.min_replicas).await?;

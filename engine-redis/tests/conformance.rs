@@ -30,7 +30,10 @@ impl Harness for Redis {
 
     fn guarantees(&self) -> Guarantees {
         let is_alone = self.0 == Servers::Single;
-        Guarantees::ALL.with_durable(false).with_fencing(is_alone).with_exclusive_after_failover(is_alone)
+        ylock_testkit::ALL_GUARANTEES
+            .with_durable(false)
+            .with_fencing(is_alone)
+            .with_exclusive_after_failover(is_alone)
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {

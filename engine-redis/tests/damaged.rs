@@ -132,7 +132,7 @@ async fn garbage_in_a_lock_is_an_error_and_never_acquired() {
         let place = place_of(&ylock, &group).await;
         redis::cmd("HSET").arg(&place).arg(garbage).exec_async(&mut connection).await.unwrap();
         let locks = ylock.locks(&*group);
-        match locks.write_within("name", Duration::from_millis(100)).await {
+        match locks.write("name").within(Duration::from_millis(100)).await {
             Ok(guard) => assert!(guard.is_none(), "{garbage:?}: {guard:?}"),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Unexpected, "{garbage:?}: {error}"),
         }
@@ -158,7 +158,7 @@ async fn a_queue_whose_end_is_not_where_it_should_be_is_an_error() {
         let (ylock, group) = (client(&Servers::Single.options()).await, name());
         let place = place_of(&ylock, &group).await;
         redis::cmd("HSET").arg(&place).arg(&held).arg(queue).exec_async(&mut connection).await.unwrap();
-        let asked = ylock.locks(&*group).write_within("name", Duration::from_millis(100)).await;
+        let asked = ylock.locks(&*group).write("name").within(Duration::from_millis(100)).await;
         let error = asked.expect_err(what);
         assert_eq!(error.kind(), ErrorKind::Unexpected, "{what}: {error}");
         assert!(format!("{error:#}").contains("the last waiter is another"), "{what}: {error:#}");
@@ -242,8 +242,8 @@ async fn databases_are_strangers() {
         (client(&Servers::Single.options()).await, client(&Servers::Single.options().with_database(1)).await);
     let group = name();
     let _here = one.locks(&*group).write("name").await.unwrap();
-    assert!(two.locks(&*group).try_write("name").await.unwrap().is_some());
-    assert!(one.locks(&*group).try_write("name").await.unwrap().is_none());
+    assert!(two.locks(&*group).write("name").now().await.unwrap().is_some());
+    assert!(one.locks(&*group).write("name").now().await.unwrap().is_none());
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ use crate::ZookeeperOptions;
 /// let host = Host::new("10.0.0.1", None);
 /// let options = driver_api::options(connector, [host]).with_acl(Acl::Creator);
 /// let invoices = Ylock::new(ZookeeperEngine::connect(&options).await?).locks("invoices");
-/// invoices.run("2026-11", |_| async { /* … */ }).await?;
+/// invoices.write("2026-11").run(|_| async { /* … */ }).await?;
 /// # Ok(()) }
 /// ```
 pub fn options(connector: Connector, hosts: impl IntoIterator<Item = Host>) -> ZookeeperOptions {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use ylock_core::engine::{
-    AcquisitionId, Engine, Examination, Grant, Holder, Holding, Inspection, KeyPage, LossReason, Meter,
+    AcquisitionId, Diagnostics, Engine, Grant, Holder, Holding, Inspection, KeyPage, LossReason, Meter,
     Release, Renewal, Request, Ticket, TicketClock,
 };
 use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_core::options::check_lease;
-use ylock_core::{Error, ErrorKind, Guarantees, Key, Options, Result, Run};
+use ylock_core::{Error, ErrorKind, Guarantees, JobRun, Key, Options, Result};
 
 use crate::NAME;
 use crate::algorithm::acquire::Acquire;
@@ -20,7 +20,7 @@ use crate::algorithm::client::Client;
 use crate::algorithm::session::Session;
 use crate::algorithm::sessions::Sessions;
 use crate::algorithm::store::Ensemble;
-use crate::algorithm::{examine, inspect, keys, release, renew, runs};
+use crate::algorithm::{diagnose, inspect, keys, release, renew, runs};
 use crate::driver::Servers;
 use crate::options::ZookeeperOptions;
 
@@ -77,7 +77,13 @@ impl Engine for ZookeeperEngine {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        Guarantees::NONE
+            .with_exclusive(true)
+            .with_fair(true)
+            .with_fencing(true)
+            .with_shared_reads(true)
+            .with_durable(true)
+            .with_exclusive_after_failover(true)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -164,19 +170,19 @@ impl Engine for ZookeeperEngine {
         inspect::revoke(&session, key, id).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         let session = self.sessions.any().await?;
         runs::last_run(&session, key).await
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         let session = self.sessions.any().await?;
         runs::store_run(&session, key, run, kept).await
     }
 
-    async fn examine(&self) -> Result<Examination> {
+    async fn diagnose(&self) -> Result<Diagnostics> {
         let session = self.sessions.any().await?;
-        examine::examine(self.sessions.client(), &session).await
+        diagnose::diagnose(self.sessions.client(), &session).await
     }
 
     fn in_memory(&self) -> Vec<(&'static str, usize)> {

@@ -61,7 +61,7 @@ impl Harness for Zookeeper {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        ylock_testkit::ALL_GUARANTEES
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {

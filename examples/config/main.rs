@@ -29,7 +29,7 @@ async fn serve(environment: &str) -> Result<(), Box<dyn Error>> {
     let ylock = ylock::connect_with(&settings.locks).await?;
     println!("{environment}: listens at {}, locks by {ylock:?}", settings.listen);
 
-    let worked = ylock.locks("orders").run("4711", |lease| async move { lease.is_valid() }).await?;
+    let worked = ylock.locks("orders").write("4711").run(|lease| async move { lease.is_valid() }).await?;
     println!("order 4711 was worked on under its lock: {worked}");
     ylock.close().await;
     Ok(())

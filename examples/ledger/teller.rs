@@ -114,9 +114,10 @@ impl Teller {
     ) -> Result<T> {
         let Some(locks) = &self.locks else { return work(Stamp::now(), Stamp::now()).await };
         let (first, second) = if from < to { (from, to) } else { (to, from) };
-        let result = locks.run(first, |outer| async move {
+        let result = locks.write(first).run(|outer| async move {
             locks
-                .run(second, |inner| async move {
+                .write(second)
+                .run(|inner| async move {
                     let (from, to) = if first == from { (outer, inner) } else { (inner, outer) };
                     work(Stamp::of(&from)?, Stamp::of(&to)?).await
                 })

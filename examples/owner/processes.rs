@@ -48,7 +48,7 @@ impl Processes {
     pub(crate) async fn next(&mut self) -> Result<(usize, Said)> {
         let (owner, line) = self.lines.recv().await.ok_or("all owners have ended")?;
         let said = match line.split_once(' ') {
-            Some(("work", token)) => Said::Work(Token::from_number(token.parse()?)),
+            Some(("work", token)) => Said::Work(token.parse()?),
             Some(("about", _)) => Said::AboutToSend,
             _ => return Err(format!("process {owner}: {line}").into()),
         };

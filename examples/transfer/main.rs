@@ -9,7 +9,7 @@
 //! An account is a file with a number in it. A worker does three things, again and again:
 //!
 //! - it moves a coin between two accounts that it knows beforehand, under both of their locks ([`Worker::transfer`]): `many`;
-//! - it moves a coin to the account that the first one names, which it learns only when it has read that ([`Worker::follow`]): `growing`;
+//! - it moves a coin to the account that the first one names, which it learns only when it has read that ([`Worker::follow`]): `two_phase_locking`;
 //! - it reads all accounts at one moment, under all of their locks as a reader ([`Worker::audit`]), and adds them up.
 //!
 //! Here no worker is killed and no token is checked: what it takes to bear that is in the example `ledger`.
@@ -60,7 +60,7 @@ struct Done {
     audits: u64,
     /// Readings of all accounts with another sum than that of the beginning.
     wrong: u64,
-    /// Runs of the closure of `growing` beyond the first.
+    /// Runs of the closure of `two_phase_locking` beyond the first.
     again: u64,
 }
 
@@ -168,8 +168,8 @@ impl Worker {
         if self.no_lock {
             books.move_one(from, to).await;
         } else {
-            let both = self.ylock.many().write("accounts", from).write("accounts", to);
-            both.run(|_| books.move_one(from, to)).await?;
+            let both = self.ylock.multi_lock().write("accounts", from).write("accounts", to);
+            both.acquire().run(|_| books.move_one(from, to)).await?;
         }
         self.done.moves += 1;
         Ok(())
@@ -183,7 +183,7 @@ impl Worker {
         if self.no_lock {
             books.move_one(from, books.named_by(from)).await;
         } else {
-            let moved = self.ylock.growing(|taking| {
+            let moved = self.ylock.two_phase_locking(|taking| {
                 runs += 1;
                 async move {
                     taking.write("accounts", from).await?;
@@ -206,8 +206,8 @@ impl Worker {
         let sum = if self.no_lock {
             books.slow_sum().await
         } else {
-            let all = all.fold(self.ylock.many(), |many, account| many.read("accounts", account));
-            all.run(|_| books.slow_sum()).await?
+            let all = all.fold(self.ylock.multi_lock(), |many, account| many.read("accounts", account));
+            all.acquire().run(|_| books.slow_sum()).await?
         };
         self.done.audits += 1;
         self.done.wrong += u64::from(sum != books.right_sum());

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::growing::Growing;
 use super::listing::Listing;
 use super::lock::Lock;
 use super::locks::Locks;
-use super::many::Many;
+use super::multi_lock::MultiLock;
 use super::outside::Outside;
 use super::own_runtime::OwnRuntime;
 use super::tied::Tied;
+use super::two_phase_locking::TwoPhaseLocking;
 use crate::engine::{AcquisitionId, Inspection};
 use crate::layer::GroupUsage;
 use crate::url::EngineUrl;
@@ -74,18 +74,18 @@ impl Ylock {
     /// ```
     /// # async fn example() -> ylock::Result<()> {
     /// let ylock = ylock::connect("redis://cache").await?;
-    /// let blocking = ylock::blocking::Ylock::over(ylock.clone());
-    /// std::thread::spawn(move || blocking.locks("reports").run("monthly", |_| println!("the old part")));
+    /// let blocking = ylock::blocking::Ylock::from_async(ylock.clone());
+    /// std::thread::spawn(move || blocking.locks("reports").write("monthly").run(|_| println!("the old part")));
     /// # Ok(()) }
     /// ```
-    pub fn over(client: crate::Ylock) -> Self {
+    pub fn from_async(client: crate::Ylock) -> Self {
         Self(Tied::new(client, OwnRuntime::start()))
     }
 
     /// Creates a client over a new, empty in-memory store; as [`ylock::Ylock::in_memory`](crate::Ylock::in_memory). Several clients of one
-    /// [`MemoryStore`](crate::MemoryStore) are made by [`over`](Self::over).
+    /// [`MemoryStore`](crate::MemoryStore) are made by [`from_async`](Self::from_async).
     pub fn in_memory() -> Self {
-        Self::over(crate::Ylock::in_memory())
+        Self::from_async(crate::Ylock::in_memory())
     }
 
     /// Returns the async client below: for what has no counterpart here, such as [`events`](crate::Ylock::events).
@@ -128,14 +128,14 @@ impl Ylock {
 
     /// Returns the same client with one more [layer](Layer), inside the earlier ones.
     #[must_use]
-    pub fn with(&self, layer: impl Layer) -> Self {
-        self.with_shared(Arc::new(layer))
+    pub fn layer(&self, layer: impl Layer) -> Self {
+        self.layer_arc(Arc::new(layer))
     }
 
     /// Returns the same client with one more layer, which other clients may share.
     #[must_use]
-    pub fn with_shared(&self, layer: Arc<dyn Layer>) -> Self {
-        Self(self.0.tie(self.0.value.with_shared(layer)))
+    pub fn layer_arc(&self, layer: Arc<dyn Layer>) -> Self {
+        Self(self.0.tie(self.0.value.layer_arc(layer)))
     }
 
     /// Returns what this client holds and waits for now, by group.
@@ -153,21 +153,21 @@ impl Ylock {
         Lock::new(self.0.tie(self.0.value.lock(group, name)))
     }
 
-    /// Returns a set of no locks, to which [`Many::write`] and [`Many::read`] add some: they are acquired at once, all or none.
-    pub fn many(&self) -> Many {
-        Many::new(self.0.tie(self.0.value.many()))
+    /// Returns a set of no locks, to which [`MultiLock::write`] and [`MultiLock::read`] add some: they are acquired at once, all or none.
+    pub fn multi_lock(&self) -> MultiLock {
+        MultiLock::new(self.0.tie(self.0.value.multi_lock()))
     }
 
     /// Runs `work`, which finds out on the way which locks it needs; **it may run several times, from its beginning.**
     ///
-    /// As [`ylock::Ylock::growing`](crate::Ylock::growing): an error of kind [`GivesWay`](crate::ErrorKind::GivesWay) is passed on by `?`, and what
+    /// As [`ylock::Ylock::two_phase_locking`](crate::Ylock::two_phase_locking): an error of kind [`GivesWay`](crate::ErrorKind::GivesWay) is passed on by `?`, and what
     /// `work` does before it has its last lock, it may do twice.
     ///
     /// # Fairness
-    /// As with [`ylock::Ylock::growing`](crate::Ylock::growing).
+    /// As with [`ylock::Ylock::two_phase_locking`](crate::Ylock::two_phase_locking).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Ylock::growing`](crate::Ylock::growing); inside `work` the owner is current on the thread of the caller.
+    /// As with [`ylock::Ylock::two_phase_locking`](crate::Ylock::two_phase_locking); inside `work` the owner is current on the thread of the caller.
     ///
     /// # Cancel safety
     /// Nothing can be cancelled. With [`Options::with_wait`] each lock is waited for only so long.
@@ -177,7 +177,7 @@ impl Ylock {
     /// way before.
     ///
     /// # Errors
-    /// Those of [`ylock::Ylock::growing`](crate::Ylock::growing), and [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
+    /// Those of [`ylock::Ylock::two_phase_locking`](crate::Ylock::two_phase_locking), and [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
     ///
     /// # Examples
     /// Who gets alice's money stands in her account:
@@ -186,7 +186,7 @@ impl Ylock {
     /// # fn heir_of(_: &str) -> &'static str { "bob" }
     /// # fn move_all(_: &str, _: &str) -> Result<i64, std::io::Error> { Ok(7) }
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let moved = Ylock::in_memory().growing(|taking| {
+    /// let moved = Ylock::in_memory().two_phase_locking(|taking| {
     ///     taking.write("accounts", "alice")?;
     ///     let heir = heir_of("alice");
     ///     taking.write("accounts", heir)?;
@@ -196,11 +196,14 @@ impl Ylock {
     /// # assert_eq!(moved, 7); Ok(()) }
     /// ```
     #[track_caller]
-    pub fn growing<T, E: From<Error>>(&self, mut work: impl FnMut(Growing) -> Result<T, E>) -> Result<T, E> {
+    pub fn two_phase_locking<T, E: From<Error>>(
+        &self,
+        mut work: impl FnMut(TwoPhaseLocking) -> Result<T, E>,
+    ) -> Result<T, E> {
         let (outside, work) = (Outside::new(), std::cell::RefCell::new(&mut work));
         let (outside, work) = (&outside, &work);
-        let grown = self.0.value.growing(|taking| {
-            let taking = Growing::new(self.0.tie(taking));
+        let grown = self.0.value.two_phase_locking(|taking| {
+            let taking = TwoPhaseLocking::new(self.0.tie(taking));
             outside.call(move || (work.borrow_mut())(taking))
         });
         self.0.runtime()?.wait_and_work(grown, outside)?
@@ -300,6 +303,7 @@ impl Ylock {
     }
 
     /// Returns how many keys this client keeps in memory: those that are held, waited for, or on their way back.
+    #[doc(hidden)]
     pub fn keys_in_use(&self) -> usize {
         self.0.value.keys_in_use()
     }

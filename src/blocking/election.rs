@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::acquire::Acquire;
 use super::guard::within;
-use super::outside::Outside;
 use super::tied::Tied;
 
 use crate::{Key, Leader, Lease, LossReason, Owner, Result, Token, Unlocked};
@@ -45,77 +45,10 @@ impl Election {
         self.0.value.key()
     }
 
-    /// Becomes the leader; waits until the present leader has resigned or is lost, and every earlier candidate has had its turn.
-    ///
-    /// # Fairness
-    /// As with [`ylock::Election::campaign`](crate::Election::campaign).
-    ///
-    /// # Reentrancy
-    /// As with [`ylock::Election::campaign`](crate::Election::campaign); a thread that leads under another owner and is a candidate once more waits
-    /// for itself, for ever.
-    ///
-    /// # Cancel safety
-    /// Nothing can be cancelled: the [wait](crate::Options::with_wait) of the options bounds the candidacy, and [`close`](super::Ylock::close) on
-    /// another thread ends it.
-    ///
-    /// # If the lock is lost
-    /// Then the lead is lost, and the [`Leadership`] says so.
-    ///
-    /// # Errors
-    /// As [`ylock::Election::campaign`](crate::Election::campaign); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
-    ///
-    /// # Examples
-    /// ```
-    /// # use ylock::blocking::Ylock;
-    /// # fn main() -> ylock::Result<()> {
-    /// let election = Ylock::in_memory().locks("elections").election("reminders");
-    /// let leadership = election.campaign()?;
-    /// println!("this replica leads, in term {:?}", leadership.term());
-    /// # Ok(()) }
-    /// ```
+    /// Becomes the leader; see [`crate::Election::campaign`].
     #[track_caller]
-    pub fn campaign(&self) -> Result<Leadership> {
-        self.0.acquire(self.0.value.campaign()).map(Leadership)
-    }
-
-    /// Becomes the leader as [`campaign`](Self::campaign) does, runs `work` on the thread of the caller, and resigns when the work has ended.
-    ///
-    /// # Fairness
-    /// As with [`campaign`](Self::campaign).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::run`](super::Locks::run): inside `work` the owner is current.
-    ///
-    /// # Cancel safety
-    /// As with [`campaign`](Self::campaign).
-    ///
-    /// # If the lock is lost
-    /// `work` goes on to its end, while another candidate may lead already: it asks [`Lease::check`] before each step that only the leader may
-    /// take. Then the result is an error of kind [`Lost`](crate::ErrorKind::Lost).
-    ///
-    /// # Errors
-    /// Those of [`campaign`](Self::campaign), and `Lost`.
-    ///
-    /// # Examples
-    /// A leader that sends reminders until another replica leads:
-    /// ```
-    /// # use ylock::blocking::Ylock;
-    /// # fn next_reminder() -> Option<&'static str> { None }
-    /// # fn send(_: &str) {}
-    /// # fn main() -> ylock::Result<()> {
-    /// let election = Ylock::in_memory().locks("elections").election("reminders");
-    /// election.run_while_leader(|lease| {
-    ///     while lease.is_valid() {
-    ///         let Some(reminder) = next_reminder() else { break };
-    ///         send(reminder);
-    ///     }
-    /// })?;
-    /// # Ok(()) }
-    /// ```
-    #[track_caller]
-    pub fn run_while_leader<T>(&self, work: impl FnOnce(Lease) -> T) -> Result<T> {
-        let outside = Outside::new();
-        self.0.work(self.0.value.run_while_leader(|lease| outside.call(move || work(lease))), &outside)
+    pub fn campaign(&self) -> Acquire<Leadership> {
+        Acquire::new(self.0.tie(self.0.value.campaign()))
     }
 
     /// Returns who leads now, as the store shows it; `None` if there is no leader. By the time of the answer that may have changed.
@@ -130,9 +63,9 @@ impl Election {
 /// The lead in an election; as [`ylock::Leadership`](crate::Leadership). Dropping it resigns, in the background.
 ///
 /// The lead is a lease: check [`is_leader`](Self::is_leader) before something that only the leader may do, and send the [`term`](Self::term) with it.
-#[must_use = "it resigns as soon as this is dropped: keep it in a variable while it leads, or use `run_while_leader`"]
+#[must_use = "it resigns as soon as this is dropped: keep it in a variable while it leads, or use `campaign().run(work)`"]
 #[derive(Debug)]
-pub struct Leadership(Tied<crate::Leadership>);
+pub struct Leadership(pub(super) Tied<crate::Leadership>);
 
 impl Leadership {
     /// Returns the term: the fencing token, which is larger for every later leader of the same election.

@@ -13,13 +13,9 @@ use crate::{Key, Leases, LossReason, Result, Unlocked};
 /// Everything that can be asked about the locks is on [`Leases`], to which it dereferences.
 #[must_use = "the locks are given back as soon as their guards are dropped: keep them in a variable while you work, or use `run`"]
 #[derive(Debug)]
-pub struct Guards(Tied<crate::Guards>);
+pub struct Guards(pub(super) Tied<crate::Guards>);
 
 impl Guards {
-    pub(super) fn new(guards: Tied<crate::Guards>) -> Self {
-        Self(guards)
-    }
-
     /// Returns a view of these locks, to pass around.
     pub fn leases(&self) -> Leases {
         self.0.value.leases()

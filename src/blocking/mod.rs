@@ -9,7 +9,7 @@
 //! at the latest.
 //!
 //! # What cannot be promised without futures
-//! - **A call that waits cannot be cancelled.** Bound it: `write_within`, `read_within`, `run_within`, or
+//! - **A call that waits cannot be cancelled.** Bound it by [`within`](Acquire::within), or
 //!   [`Options::with_wait`](crate::Options::with_wait) for all calls. [`Ylock::close`] on another thread ends every wait of the client.
 //! - **Work cannot be dropped when its lock is lost.** `run` calls a closure, and no thread can be stopped from outside. Long work asks
 //!   [`Lease::check`](crate::Lease::check) between its steps; in any case `run` fails with [`Lost`](crate::ErrorKind::Lost) when the work has ended
@@ -42,7 +42,7 @@
 //!     let ylock = ylock::blocking::connect("memory://")?;
 //!     let orders = ylock.locks("orders");
 //!
-//!     let guard = orders.write("4711")?;
+//!     let guard = orders.write("4711").wait()?;
 //!     charge("4711");
 //!     if !guard.unlock()?.is_released() {
 //!         eprintln!("order 4711: the lock was lost while it was charged");
@@ -51,29 +51,31 @@
 //! }
 //! ```
 
+mod acquire;
 mod client;
 mod election;
-mod growing;
 mod guard;
 mod guards;
 mod listing;
 mod lock;
 mod locks;
-mod many;
+mod multi_lock;
 mod outside;
 mod own_runtime;
 mod semaphore;
 mod stalls;
 mod tied;
+mod two_phase_locking;
 mod waiting;
 
+pub use acquire::{Acquirable, Acquire, TryAcquire};
 pub use client::{Ylock, connect, connect_to, connect_with};
 pub use election::{Election, Leadership};
-pub use growing::Growing;
 pub use guard::Guard;
 pub use guards::Guards;
 pub use listing::Listing;
 pub use lock::Lock;
 pub use locks::Locks;
-pub use many::Many;
+pub use multi_lock::MultiLock;
 pub use semaphore::{Permit, Semaphore};
+pub use two_phase_locking::TwoPhaseLocking;

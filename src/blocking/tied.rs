@@ -25,7 +25,7 @@ impl Drop for Shared {
 
 /// A value of the async API, and the client that it is of.
 #[derive(Clone)]
-pub(super) struct Tied<T> {
+pub struct Tied<T> {
     // In this order: a guard is given back before its client may be gone.
     pub(super) value: T,
     shared: Arc<Shared>,
@@ -46,6 +46,11 @@ impl<T> Tied<T> {
     /// Returns what becomes of the value, for the same client.
     pub(super) fn map<U>(self, change: impl FnOnce(T) -> U) -> Tied<U> {
         Tied { value: change(self.value), shared: self.shared }
+    }
+
+    /// Returns the value, and what ties another one to the same runtime.
+    pub(super) fn apart(self) -> (T, Tied<()>) {
+        (self.value, Tied { value: (), shared: self.shared })
     }
 
     /// Waits for the end of a future.

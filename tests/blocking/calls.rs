@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use ylock::blocking::{Ylock, connect, connect_with};
-use ylock::{Config, Error, ErrorKind, OncePer, Period};
+use ylock::{Config, Error, ErrorKind, JobOutcome, Period};
 
 use super::{BOUND, SHORT, bounded, client_of, two_clients};
 
@@ -15,8 +15,8 @@ fn a_url_and_a_configuration_are_connected_to() {
         assert_eq!((ylock.options().lease().as_secs(), ylock.name().as_str()), (3, "old part"));
         assert_eq!(connect("memry://").unwrap_err().kind(), ErrorKind::Config);
         let ylock = connect_with(&Config::new("memory://?wait=1s").unwrap()).unwrap();
-        let _held = ylock.lock("users", "alice").write().unwrap();
-        assert_eq!(ylock.lock("users", "alice").write().unwrap_err().kind(), ErrorKind::TimedOut);
+        let _held = ylock.lock("users", "alice").write().wait().unwrap();
+        assert_eq!(ylock.lock("users", "alice").write().wait().unwrap_err().kind(), ErrorKind::TimedOut);
     });
 }
 
@@ -25,15 +25,16 @@ fn readers_share_and_a_writer_becomes_one() {
     bounded(|| {
         let (here, there) = two_clients();
         let (here, there) = (here.locks("prices"), there.locks("prices"));
-        let (one, two) = (here.read("2026").unwrap(), there.try_read("2026").unwrap().unwrap());
-        assert!(here.try_write("2026").unwrap().is_none());
+        let (one, two) =
+            (here.read("2026").wait().unwrap(), there.read("2026").now().wait().unwrap().unwrap());
+        assert!(here.write("2026").now().wait().unwrap().is_none());
         drop((one, two));
-        let writing = here.write("2026").unwrap();
-        assert!(there.try_read("2026").unwrap().is_none());
+        let writing = here.write("2026").wait().unwrap();
+        assert!(there.read("2026").now().wait().unwrap().is_none());
         let reading = writing.downgrade().unwrap();
-        assert!(there.read_within("2026", BOUND).unwrap().is_some());
+        assert!(there.read("2026").within(BOUND).wait().unwrap().is_some());
         assert!(reading.unlock().unwrap().is_released());
-        assert_eq!(there.run_read("2026", |lease| lease.mode()).unwrap(), ylock::Mode::Read);
+        assert_eq!(there.read("2026").run(|lease| lease.mode()).unwrap(), ylock::Mode::Read);
     });
 }
 
@@ -43,8 +44,8 @@ fn holders_are_shown_and_listed() {
         let (here, there) = two_clients();
         let here = here.with_name("here").unwrap();
         let users = here.locks("users");
-        let _held = ["alice", "bob", "carol"].map(|name| users.write(name).unwrap());
-        let _other = here.lock("orders", "4711").write().unwrap();
+        let _held = ["alice", "bob", "carol"].map(|name| users.write(name).wait().unwrap());
+        let _other = here.lock("orders", "4711").write().wait().unwrap();
         assert_eq!(there.inspect("users", "alice").unwrap().holders[0].client.as_str(), "here");
         let listed: Result<Vec<_>, Error> = there.list().of_group("users").collect();
         let mut names: Vec<_> = listed.unwrap().iter().map(|lock| lock.key.name().to_owned()).collect();
@@ -60,14 +61,16 @@ fn holders_are_shown_and_listed() {
 fn sets_are_all_or_none() {
     bounded(|| {
         let (here, there) = two_clients();
-        let both = |of: &Ylock| of.many().write("users", "alice").write("users", "bob");
-        let held = both(&here).acquire().unwrap();
-        assert!(both(&there).try_acquire().unwrap().is_none());
-        assert!(both(&there).acquire_within(SHORT).unwrap().is_none());
+        let both = |of: &Ylock| of.multi_lock().write("users", "alice").write("users", "bob");
+        let held = both(&here).acquire().wait().unwrap();
+        assert!(both(&there).acquire().now().wait().unwrap().is_none());
+        assert!(both(&there).acquire().within(SHORT).wait().unwrap().is_none());
         let mut guards = held.into_guards().into_iter();
         assert_eq!(guards.next().unwrap().key().name(), "alice");
         drop(guards);
-        assert!(both(&there).acquire_within(BOUND).unwrap().unwrap().unlock().unwrap().is_released());
+        assert!(
+            both(&there).acquire().within(BOUND).wait().unwrap().unwrap().unlock().unwrap().is_released()
+        );
     });
 }
 
@@ -75,9 +78,9 @@ fn sets_are_all_or_none() {
 fn a_set_grows_and_gives_way() {
     bounded(|| {
         let (here, there) = two_clients();
-        let held = there.lock("accounts", "alice").write().unwrap();
+        let held = there.lock("accounts", "alice").write().wait().unwrap();
         let (mut held, mut runs) = (Some(held), 0);
-        let grown = here.growing(|taking| {
+        let grown = here.two_phase_locking(|taking| {
             runs += 1;
             taking.write("accounts", "bob")?;
             // Before the one that is held: it is tried, and the closure gives way.
@@ -95,11 +98,11 @@ fn permits_are_as_many_as_there_are() {
     bounded(|| {
         let (here, there) = two_clients();
         let of = |client: &Ylock| client.locks("reports").semaphore("render", 2);
-        let (one, _two) = (of(&here).acquire().unwrap(), of(&there).acquire().unwrap());
-        assert!(of(&there).try_acquire().unwrap().is_none());
-        assert!(of(&there).acquire_within(SHORT).unwrap().is_none());
+        let (one, _two) = (of(&here).acquire().wait().unwrap(), of(&there).acquire().wait().unwrap());
+        assert!(of(&there).acquire().now().wait().unwrap().is_none());
+        assert!(of(&there).acquire().within(SHORT).wait().unwrap().is_none());
         assert!(one.unlock().unwrap().is_released());
-        assert!(of(&here).run(|permit| permit.is_valid()).unwrap());
+        assert!(of(&here).acquire().run(|permit| permit.is_valid()).unwrap());
     });
 }
 
@@ -108,16 +111,16 @@ fn one_candidate_leads() {
     bounded(|| {
         let (here, there) = two_clients();
         let of = |client: &Ylock| client.locks("elections").election("reminders");
-        let first = of(&here).campaign().unwrap();
+        let first = of(&here).campaign().wait().unwrap();
         assert_eq!(of(&there).leader().unwrap().unwrap().term(), first.term());
         thread::scope(|scope| {
-            let second = scope.spawn(|| of(&there).campaign());
+            let second = scope.spawn(|| of(&there).campaign().wait());
             assert!(first.is_leader() && !second.is_finished());
             let term = first.term();
             assert!(first.resign().unwrap().is_released());
             assert!(second.join().unwrap().unwrap().term() > term);
         });
-        assert!(of(&here).run_while_leader(|lease| lease.is_valid()).unwrap());
+        assert!(of(&here).campaign().run(|lease| lease.is_valid()).unwrap());
     });
 }
 
@@ -127,9 +130,9 @@ fn a_job_is_run_once_per_period() {
         let (here, there) = two_clients();
         let yearly = Period::of(Duration::from_secs(365 * 24 * 3600)).until_done();
         let failed = here.locks("jobs").once_per("reminders", yearly, |_| Err::<(), _>("no network"));
-        assert_eq!(failed.unwrap(), OncePer::Ran(Err("no network")));
+        assert_eq!(failed.unwrap(), JobOutcome::Ran(Err("no network")));
         let again = there.lock("jobs", "reminders").once_per(yearly, |job| drop(job.run().clone()));
-        assert_eq!(again.unwrap(), OncePer::Ran(()));
+        assert_eq!(again.unwrap(), JobOutcome::Ran(()));
         let third = here.locks("jobs").once_per("reminders", yearly, |_| -> () { panic!("run before") });
         assert!(third.unwrap().other().unwrap().is_done);
     });
@@ -140,16 +143,16 @@ fn a_closed_client_ends_waits_and_refuses() {
     bounded(|| {
         let store = ylock::MemoryStore::new();
         let (here, there) = (client_of(&store), client_of(&store));
-        let held = here.lock("users", "alice").write().unwrap();
+        let held = here.lock("users", "alice").write().wait().unwrap();
         thread::scope(|scope| {
-            let waiting = scope.spawn(|| there.lock("users", "alice").write());
+            let waiting = scope.spawn(|| there.lock("users", "alice").write().wait());
             while here.inspect("users", "alice").unwrap().queue.is_empty() {
                 thread::yield_now();
             }
             there.close().unwrap();
             assert_eq!(waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Closed);
         });
-        assert_eq!(there.lock("users", "bob").write().unwrap_err().kind(), ErrorKind::Closed);
+        assert_eq!(there.lock("users", "bob").write().wait().unwrap_err().kind(), ErrorKind::Closed);
         here.close().unwrap();
         here.close().unwrap();
         assert!(!held.is_valid() && store.is_empty());

@@ -42,11 +42,12 @@ fn two_clients_exclude_each_other() {
                 scope.spawn(|| {
                     let lock = folder.client().lock("counters", "file");
                     for _ in 0..ROUNDS {
-                        lock.run(|_| {
-                            let seen: u32 = fs::read_to_string(&file).unwrap().parse().unwrap();
-                            fs::write(&file, (seen + 1).to_string()).unwrap();
-                        })
-                        .unwrap();
+                        lock.write()
+                            .run(|_| {
+                                let seen: u32 = fs::read_to_string(&file).unwrap().parse().unwrap();
+                                fs::write(&file, (seen + 1).to_string()).unwrap();
+                            })
+                            .unwrap();
                     }
                 });
             }
@@ -60,14 +61,14 @@ fn a_waiter_is_let_in_by_a_drop_and_by_the_end_of_a_client() {
     bounded(|| {
         let folder = Folder::new("drop");
         let (here, there) = (folder.client(), folder.client());
-        let guard = here.lock("users", "alice").write().unwrap();
-        assert!(there.lock("users", "alice").write_within(SHORT).unwrap().is_none());
+        let guard = here.lock("users", "alice").write().wait().unwrap();
+        assert!(there.lock("users", "alice").write().within(SHORT).wait().unwrap().is_none());
         drop(guard);
-        assert!(there.lock("users", "alice").write_within(BOUND).unwrap().is_some());
-        let guard = here.lock("users", "alice").write_within(BOUND).unwrap();
+        assert!(there.lock("users", "alice").write().within(BOUND).wait().unwrap().is_some());
+        let guard = here.lock("users", "alice").write().within(BOUND).wait().unwrap();
         assert!(guard.is_some());
         drop((here, guard));
-        assert!(there.lock("users", "alice").write_within(BOUND).unwrap().is_some());
+        assert!(there.lock("users", "alice").write().within(BOUND).wait().unwrap().is_some());
     });
 }
 
@@ -76,7 +77,7 @@ fn a_loss_is_told_when_another_client_revokes() {
     bounded(|| {
         let folder = Folder::new("loss");
         let (here, there) = (folder.client(), folder.client());
-        let guard = here.lock("users", "alice").write().unwrap();
+        let guard = here.lock("users", "alice").write().wait().unwrap();
         assert_eq!(there.revoke("users", "alice").unwrap(), 1);
         assert!(guard.wait_lost(BOUND).unwrap().is_some());
         there.close().unwrap();

@@ -11,7 +11,7 @@ use super::{BOUND, SHORT, bounded, two_clients};
 fn a_guard_waits_for_the_loss() {
     bounded(|| {
         let (here, there) = two_clients();
-        let guard = here.locks("users").write("alice").unwrap();
+        let guard = here.locks("users").write("alice").wait().unwrap();
         assert_eq!(guard.wait_lost(SHORT).unwrap(), None);
         let told = thread::scope(|scope| {
             let waiting = scope.spawn(|| guard.wait_lost(BOUND));
@@ -29,7 +29,7 @@ fn work_ends_and_is_told_of_the_loss() {
     bounded(|| {
         let (here, there) = two_clients();
         let (mut checked, mut ended) = (None, false);
-        let ran = here.lock("users", "alice").run(|lease| {
+        let ran = here.lock("users", "alice").write().run(|lease| {
             assert!(lease.check().is_ok());
             there.revoke("users", "alice").unwrap();
             while lease.is_valid() {
@@ -40,7 +40,7 @@ fn work_ends_and_is_told_of_the_loss() {
         assert_eq!(checked.unwrap().kind(), ErrorKind::Lost);
         assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
         assert!(ended, "work is not dropped");
-        assert!(there.lock("users", "alice").write_within(BOUND).unwrap().is_some());
+        assert!(there.lock("users", "alice").write().within(BOUND).wait().unwrap().is_some());
     });
 }
 
@@ -49,13 +49,13 @@ fn work_that_takes_too_long_is_told_and_has_kept_the_lock_for_no_longer() {
     bounded(|| {
         let (here, there) = two_clients();
         let lock = here.lock("users", "alice").with_options(Options::default().with_max_hold(SHORT));
-        let guard = lock.write().unwrap();
+        let guard = lock.write().wait().unwrap();
         assert_eq!(guard.wait_lost(BOUND).unwrap(), Some(LossReason::HeldTooLong));
-        let ran = lock.run(|lease| {
+        let ran = lock.write().run(|lease| {
             while lease.is_valid() {
                 thread::sleep(SHORT / 10);
             }
-            there.lock("users", "alice").write_within(BOUND).unwrap().is_some()
+            there.lock("users", "alice").write().within(BOUND).wait().unwrap().is_some()
         });
         assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
         assert!(!guard.unlock().unwrap().is_released());
@@ -75,19 +75,19 @@ fn take_away(from: &Ylock, group: &str, is_valid: impl Fn() -> bool) {
 fn work_of_sets_permits_leaders_and_jobs_is_told_too() {
     bounded(|| {
         let (here, there) = two_clients();
-        let set = here.many().write("sets", "name").write("sets", "other");
-        let ran = set.run(|leases| take_away(&there, "sets", || leases.is_valid()));
+        let set = here.multi_lock().write("sets", "name").write("sets", "other");
+        let ran = set.acquire().run(|leases| take_away(&there, "sets", || leases.is_valid()));
         assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
         let semaphore = here.locks("permits").semaphore("name", 2);
-        let ran = semaphore.run(|permit| take_away(&there, "permits", || permit.is_valid()));
+        let ran = semaphore.acquire().run(|permit| take_away(&there, "permits", || permit.is_valid()));
         assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
         let election = here.locks("elections").election("name");
-        let ran = election.run_while_leader(|lease| take_away(&there, "elections", || lease.is_valid()));
+        let ran = election.campaign().run(|lease| take_away(&there, "elections", || lease.is_valid()));
         assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
         let job = here.lock("jobs", "name");
         let ran = job.once_per(BOUND, |job| take_away(&there, "jobs", || job.is_valid()));
         assert_eq!(ran.unwrap_err().kind(), ErrorKind::Lost);
-        let grown = here.growing(|taking| {
+        let grown = here.two_phase_locking(|taking| {
             let lease = taking.write("growing", "name")?;
             take_away(&there, "growing", || lease.is_valid());
             Ok::<_, ylock::Error>(())
@@ -101,9 +101,9 @@ fn work_of_sets_permits_leaders_and_jobs_is_told_too() {
 fn what_work_returned_without_its_locks_does_not_count() {
     bounded(|| {
         let (here, there) = two_clients();
-        let mut held = Some(there.lock("accounts", "alice").write().unwrap());
+        let mut held = Some(there.lock("accounts", "alice").write().wait().unwrap());
         let mut runs = 0;
-        let grown = here.growing(|taking| {
+        let grown = here.two_phase_locking(|taking| {
             runs += 1;
             let bob = taking.write("accounts", "bob")?;
             // Before bob, and not free. The closure drops the error.
@@ -126,9 +126,9 @@ fn what_work_returned_without_its_locks_does_not_count() {
 fn permits_and_leaders_wait_for_the_loss() {
     bounded(|| {
         let (here, there) = two_clients();
-        let permit = here.locks("permits").semaphore("name", 2).acquire().unwrap();
-        let leadership = here.locks("elections").election("name").campaign().unwrap();
-        let set = here.many().write("sets", "name").acquire().unwrap();
+        let permit = here.locks("permits").semaphore("name", 2).acquire().wait().unwrap();
+        let leadership = here.locks("elections").election("name").campaign().wait().unwrap();
+        let set = here.multi_lock().write("sets", "name").acquire().wait().unwrap();
         there.revoke_semaphore("permits", "name").unwrap();
         for group in ["elections", "sets"] {
             there.revoke(group, "name").unwrap();

@@ -44,5 +44,5 @@ fn two_clients() -> (Ylock, Ylock) {
 /// Returns a client with a short lease, so that what is lost is told soon.
 fn client_of(store: &MemoryStore) -> Ylock {
     let client = ylock::Ylock::new(store.engine());
-    Ylock::over(client.with_options(Options::default().with_lease(Duration::from_secs(2))))
+    Ylock::from_async(client.with_options(Options::default().with_lease(Duration::from_secs(2))))
 }

@@ -22,22 +22,22 @@ fn is_refused<T>(result: Result<T>) {
 /// Acquires, works and gives back.
 fn works(ylock: &Ylock) {
     let users = ylock.locks("users");
-    let guard = users.write_within("alice", BOUND).unwrap().unwrap();
+    let guard = users.write("alice").within(BOUND).wait().unwrap().unwrap();
     assert!(guard.unlock().unwrap().is_released());
-    assert!(users.run("alice", |lease| lease.is_valid()).unwrap());
+    assert!(users.write("alice").run(|lease| lease.is_valid()).unwrap());
     connect("memory://").unwrap().close().unwrap();
 }
 
 /// Makes each kind of call where it must be refused.
 fn all_are_refused(ylock: &Ylock) {
     is_refused(connect("memory://"));
-    is_refused(ylock.locks("users").write("alice"));
-    is_refused(ylock.locks("users").try_read("alice"));
-    is_refused(ylock.lock("users", "alice").run(|_| panic!("no work")));
-    is_refused(ylock.many().write("users", "alice").acquire());
-    is_refused(ylock.locks("users").semaphore("few", 2).acquire());
-    is_refused(ylock.locks("users").election("alice").campaign());
-    is_refused(ylock.growing(|_| -> Result<()> { panic!("no work") }));
+    is_refused(ylock.locks("users").write("alice").wait());
+    is_refused(ylock.locks("users").read("alice").now().wait());
+    is_refused(ylock.lock("users", "alice").write().run(|_| panic!("no work")));
+    is_refused(ylock.multi_lock().write("users", "alice").acquire().wait());
+    is_refused(ylock.locks("users").semaphore("few", 2).acquire().wait());
+    is_refused(ylock.locks("users").election("alice").campaign().wait());
+    is_refused(ylock.two_phase_locking(|_| -> Result<()> { panic!("no work") }));
     is_refused(ylock.inspect("users", "alice"));
     is_refused(ylock.revoke("users", "alice"));
     is_refused(ylock.list().next().unwrap());
@@ -150,7 +150,7 @@ fn guards_may_be_dropped_inside_a_runtime_and_a_refused_end_gives_back() {
         for runtime in both_flavours() {
             let (here, there) = two_clients();
             let [alice, bob, carol] =
-                ["alice", "bob", "carol"].map(|name| here.lock("users", name).write().unwrap());
+                ["alice", "bob", "carol"].map(|name| here.lock("users", name).write().wait().unwrap());
             runtime.block_on(async move {
                 drop(alice);
                 is_refused(bob.unlock());
@@ -158,7 +158,7 @@ fn guards_may_be_dropped_inside_a_runtime_and_a_refused_end_gives_back() {
                 drop(here);
             });
             for name in ["alice", "bob", "carol"] {
-                assert!(there.lock("users", name).write_within(BOUND).unwrap().is_some(), "{name}");
+                assert!(there.lock("users", name).write().within(BOUND).wait().unwrap().is_some(), "{name}");
             }
         }
     });
@@ -168,7 +168,7 @@ fn guards_may_be_dropped_inside_a_runtime_and_a_refused_end_gives_back() {
 fn work_is_outside_of_the_runtime_of_its_client() {
     bounded(|| {
         let lock = Ylock::in_memory().lock("users", "alice");
-        let own = lock.run(|_| {
+        let own = lock.write().run(|_| {
             assert!(tokio::runtime::Handle::try_current().is_err());
             both_flavours().map(|runtime| runtime.block_on(async { 7 }))
         });
@@ -181,13 +181,14 @@ fn a_client_is_used_by_async_and_by_synchronous_code() {
     bounded(|| {
         for runtime in both_flavours() {
             let client = ylock::Ylock::in_memory();
-            let blocking = Ylock::over(client.clone());
-            let held = blocking.lock("users", "alice").write().unwrap();
+            let blocking = Ylock::from_async(client.clone());
+            let held = blocking.lock("users", "alice").write().wait().unwrap();
             runtime.block_on(async {
-                assert!(client.lock("users", "alice").try_write().await.unwrap().is_none());
+                assert!(client.lock("users", "alice").write().now().await.unwrap().is_none());
                 drop(held);
-                let guard = client.lock("users", "alice").write_within(BOUND).await.unwrap().unwrap();
-                let waiting = spawn_blocking(move || blocking.lock("users", "alice").write_within(BOUND));
+                let guard = client.lock("users", "alice").write().within(BOUND).await.unwrap().unwrap();
+                let waiting =
+                    spawn_blocking(move || blocking.lock("users", "alice").write().within(BOUND).wait());
                 drop(guard);
                 assert!(waiting.await.unwrap().unwrap().is_some());
             });

@@ -13,7 +13,7 @@ const ROUNDS: usize = 50;
 /// Counts in two steps between which another thread would be noticed.
 fn count(locks: &Locks, count: &AtomicUsize) {
     for _ in 0..ROUNDS {
-        let guard = locks.write("counter").unwrap();
+        let guard = locks.write("counter").wait().unwrap();
         let seen = count.load(Ordering::SeqCst);
         thread::yield_now();
         count.store(seen + 1, Ordering::SeqCst);
@@ -55,11 +55,11 @@ fn a_guard_is_given_back_by_another_thread() {
     bounded(|| {
         let ylock = Ylock::in_memory();
         let lock = ylock.lock("users", "alice");
-        let guard = is_send(lock.write().unwrap());
+        let guard = is_send(lock.write().wait().unwrap());
         assert!(thread::spawn(move || guard.unlock()).join().unwrap().unwrap().is_released());
-        let guard: Guard = lock.write_within(BOUND).unwrap().unwrap();
+        let guard: Guard = lock.write().within(BOUND).wait().unwrap().unwrap();
         thread::spawn(move || drop(guard)).join().unwrap();
-        assert!(lock.write_within(BOUND).unwrap().is_some());
+        assert!(lock.write().within(BOUND).wait().unwrap().is_some());
     });
 }
 
@@ -67,10 +67,10 @@ fn a_guard_is_given_back_by_another_thread() {
 fn a_drop_gives_back_in_the_background() {
     bounded(|| {
         let (here, there) = two_clients();
-        let guard = here.locks("users").write("alice").unwrap();
-        assert!(there.locks("users").try_write("alice").unwrap().is_none());
+        let guard = here.locks("users").write("alice").wait().unwrap();
+        assert!(there.locks("users").write("alice").now().wait().unwrap().is_none());
         drop(guard);
-        assert!(there.locks("users").write_within("alice", BOUND).unwrap().is_some());
+        assert!(there.locks("users").write("alice").within(BOUND).wait().unwrap().is_some());
     });
 }
 
@@ -79,9 +79,10 @@ fn a_panic_in_work_gives_back() {
     bounded(|| {
         let (here, there) = two_clients();
         let lock = here.lock("users", "alice");
-        let run = || lock.run(|_| -> () { std::panic::resume_unwind(Box::new("work that is wrong")) });
+        let run =
+            || lock.write().run(|_| -> () { std::panic::resume_unwind(Box::new("work that is wrong")) });
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err());
-        assert!(there.lock("users", "alice").write_within(BOUND).unwrap().is_some());
+        assert!(there.lock("users", "alice").write().within(BOUND).wait().unwrap().is_some());
     });
 }
 
@@ -89,11 +90,13 @@ fn a_panic_in_work_gives_back() {
 fn a_wait_within_a_time_ends_with_it() {
     bounded(|| {
         let (here, there) = two_clients();
-        let _held = here.locks("users").write("alice").unwrap();
+        let _held = here.locks("users").write("alice").wait().unwrap();
         let users = there.locks("users");
-        assert!(users.write_within("alice", SHORT).unwrap().is_none());
-        assert!(users.read_within("alice", SHORT).unwrap().is_none());
-        assert!(users.run_within("alice", SHORT, |_| panic!("no work without the lock")).unwrap().is_none());
-        assert!(users.try_run("alice", |_| panic!("no work without the lock")).unwrap().is_none());
+        assert!(users.write("alice").within(SHORT).wait().unwrap().is_none());
+        assert!(users.read("alice").within(SHORT).wait().unwrap().is_none());
+        assert!(
+            users.write("alice").within(SHORT).run(|_| panic!("no work without the lock")).unwrap().is_none()
+        );
+        assert!(users.write("alice").now().run(|_| panic!("no work without the lock")).unwrap().is_none());
     });
 }

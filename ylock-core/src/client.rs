@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use crate::client_name::ClientName;
-use crate::engine::{AcquisitionId, Engine, Examination, Inspection};
+use crate::engine::{AcquisitionId, Diagnostics, Engine, Inspection};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guarantees::Guarantees;
 use crate::handle::Handle;
@@ -15,8 +15,8 @@ use crate::layer::{Events, GroupUsage, Layer};
 use crate::listing::Listing;
 use crate::lock::Lock;
 use crate::locks::Locks;
-use crate::many::{Growing, Many, grow};
 use crate::memory::MemoryEngine;
+use crate::multi_lock::{MultiLock, TwoPhaseLocking, grow};
 use crate::name::Name;
 use crate::options::Options;
 use crate::semaphore::{self, SemaphoreInspection};
@@ -35,11 +35,11 @@ pub struct Ylock {
 impl Ylock {
     /// Creates a client over an engine, with the default [`Options`].
     pub fn new(engine: impl Engine) -> Self {
-        Self::over(Arc::new(engine))
+        Self::from_arc(Arc::new(engine))
     }
 
     /// Creates a client over an engine that is shared.
-    pub fn over(engine: Arc<dyn Engine>) -> Self {
+    pub fn from_arc(engine: Arc<dyn Engine>) -> Self {
         Self { handle: Handle::over(engine) }
     }
 
@@ -101,13 +101,13 @@ impl Ylock {
 
     /// Returns the same client with one more [layer](Layer), inside the earlier ones.
     #[must_use]
-    pub fn with(&self, layer: impl Layer) -> Self {
-        self.with_shared(Arc::new(layer))
+    pub fn layer(&self, layer: impl Layer) -> Self {
+        self.layer_arc(Arc::new(layer))
     }
 
     /// Returns the same client with one more layer, which other clients may share.
     #[must_use]
-    pub fn with_shared(&self, layer: Arc<dyn Layer>) -> Self {
+    pub fn layer_arc(&self, layer: Arc<dyn Layer>) -> Self {
         Self { handle: self.handle.with_layer(layer) }
     }
 
@@ -148,19 +148,19 @@ impl Ylock {
         self.locks(group).lock(name)
     }
 
-    /// Returns a set of no locks, to which [`Many::write`] and [`Many::read`] add some: they are acquired at once, all or none.
+    /// Returns a set of no locks, to which [`MultiLock::write`] and [`MultiLock::read`] add some: they are acquired at once, all or none.
     ///
     /// # Examples
     /// ```
     /// # use ylock::Ylock;
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let ylock = Ylock::in_memory();
-    /// let both = ylock.many().write("users", "alice").write("users", "bob").acquire().await?;
+    /// let both = ylock.multi_lock().write("users", "alice").write("users", "bob").acquire().await?;
     /// assert_eq!(both.len(), 2);
     /// # Ok(()) }
     /// ```
-    pub fn many(&self) -> Many {
-        Many::new(self.handle.clone())
+    pub fn multi_lock(&self) -> MultiLock {
+        MultiLock::new(self.handle.clone())
     }
 
     /// Runs `work`, which finds out on the way which locks it needs; **it may run several times, from its beginning.**
@@ -168,13 +168,13 @@ impl Ylock {
     /// `work` takes its locks with the value that it is given, one after the other, and holds all of them until it has ended. A lock that is not
     /// free at a moment at which waiting for it might never end makes it begin anew: the call fails with
     /// [`GivesWay`](crate::ErrorKind::GivesWay), which `work` passes on by `?`. All locks are given back then, and before `work` runs again, all
-    /// locks that it has asked for so far are acquired in order, as by [`many`](Self::many). So what `work` does before it has its last lock, it
+    /// locks that it has asked for so far are acquired in order, as by [`multi_lock`](Self::multi_lock). So what `work` does before it has its last lock, it
     /// may do twice: look first, and change nothing before all locks are there.
     ///
     /// What `work` returns counts only if it was given all locks that it asked for. Otherwise it runs again, whatever it has made of the error.
     ///
     /// # Fairness
-    /// As with [`Many::acquire`]. Each run adds a lock, or a mode, to those that are acquired before the next one, so nearly every closure
+    /// As with [`MultiLock::acquire`]. Each run adds a lock, or a mode, to those that are acquired before the next one, so nearly every closure
     /// runs once or twice. Not promised: that it ends if each run asks for other locks. From the ninth run on the log warns.
     ///
     /// # Reentrancy
@@ -189,7 +189,7 @@ impl Ylock {
     /// not run again, unless it has given way before: what it has done stays done.
     ///
     /// # Errors
-    /// Those of `work`, after which all locks are given back; those of [`Many::acquire`], when locks are acquired for the next run; and `Lost`.
+    /// Those of `work`, after which all locks are given back; those of [`MultiLock::acquire`], when locks are acquired for the next run; and `Lost`.
     ///
     /// # Examples
     /// Who gets alice's money stands in her account:
@@ -199,7 +199,7 @@ impl Ylock {
     /// # async fn move_all(_: &str, _: &str) -> Result<i64, std::io::Error> { Ok(7) }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let ylock = Ylock::in_memory();
-    /// let moved = ylock.growing(|taking| async move {
+    /// let moved = ylock.two_phase_locking(|taking| async move {
     ///     taking.write("accounts", "alice").await?;
     ///     let heir = heir_of("alice").await;
     ///     taking.write("accounts", heir).await?;
@@ -210,9 +210,12 @@ impl Ylock {
     /// # Ok(()) }
     /// ```
     #[track_caller]
-    pub fn growing<W, F, T, E>(&self, work: W) -> impl Future<Output = Result<T, E>> + use<W, F, T, E>
+    pub fn two_phase_locking<W, F, T, E>(
+        &self,
+        work: W,
+    ) -> impl Future<Output = Result<T, E>> + use<W, F, T, E>
     where
-        W: FnMut(Growing) -> F,
+        W: FnMut(TwoPhaseLocking) -> F,
         F: Future<Output = Result<T, E>>,
         E: From<Error>,
     {
@@ -341,7 +344,7 @@ impl Ylock {
     /// It is for those who look after a service; the command `ylock doctor` prints it.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) if no server answers. One of several that does not is a [fault](crate::engine::ServerFacts::fault)
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) if no server answers. One of several that does not is a [fault](crate::engine::ServerReport::fault)
     /// of that server.
     ///
     /// # Examples
@@ -349,13 +352,13 @@ impl Ylock {
     /// # use ylock::Ylock;
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let ylock = Ylock::in_memory();
-    /// for risk in ylock.examine().await?.risks {
+    /// for risk in ylock.diagnose().await?.findings {
     ///     eprintln!("{}: {}", risk.what, risk.remedy);
     /// }
     /// # Ok(()) }
     /// ```
-    pub async fn examine(&self) -> Result<Examination> {
-        self.handle.keeper.examine().await
+    pub async fn diagnose(&self) -> Result<Diagnostics> {
+        self.handle.keeper.diagnose().await
     }
 
     /// Takes a lock away from all of its holders, and returns how many acquisitions that were.
@@ -438,6 +441,7 @@ impl Ylock {
     }
 
     /// Returns how many keys this client keeps in memory: those that are held, waited for, or on their way back.
+    #[doc(hidden)]
     pub fn keys_in_use(&self) -> usize {
         self.handle.keeper.len()
     }

@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 
+pub use crate::diagnostics::{ClockReading, Diagnostics, Finding, ServerReport};
 pub use crate::early_renewals::EarlyRenewals;
-pub use crate::examination::{ClockReading, Examination, Risk, ServerFacts};
 pub use crate::key_page::KeyPage;
 pub use crate::meter::{Meter, Requests};
 
@@ -18,11 +18,11 @@ use crate::client_name::ClientName;
 use crate::environment::{Environment, Moment};
 use crate::error::Result;
 use crate::guarantees::Guarantees;
+use crate::job_run::JobRun;
 use crate::key::Key;
 use crate::mode::Mode;
 use crate::options::{Fairness, Options, margin};
 use crate::owner::Owner;
-use crate::run::Run;
 use crate::token::{StoreToken, Token};
 
 /// The identity of one acquisition, for ever. It exists before the first byte is sent, so that the outcome of a
@@ -538,10 +538,10 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// # Behavior
     /// - A call that begins when the key was granted to this client, for writing, shows every run that was
     ///   [stored](Self::store_run) with the answer `true` under an earlier grant, or a later one. Without the grant it may show an older run.
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>>;
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>>;
 
     /// Stores a run of the job of this key for at least as long as `kept`, unless the store has one that it does not
-    /// [replace](Run::replaces). Returns whether the store has it now.
+    /// [replace](JobRun::replaces). Returns whether the store has it now.
     ///
     /// The store forgets the run by itself some time after that, or whichever client sweeps it.
     ///
@@ -552,16 +552,16 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// - The caller held the key for writing when it made the call: of two runs that are stored at once, one is that of a former holder. A
     ///   store that cannot compare and write in one step may rely on that, and of two runs of one period of which neither is done, and one
     ///   of which is still on its way, keep either.
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool>;
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool>;
 
     /// Asks the servers what they tell of themselves, for those who look after the store. By default nothing is told.
     ///
     /// # Behavior
     /// - Changes no lock, and leaves nothing in the store.
-    /// - A server that does not answer is a [fault](ServerFacts::fault) of that server, and not an error.
+    /// - A server that does not answer is a [fault](ServerReport::fault) of that server, and not an error.
     /// - A question that this client may not ask is left out.
-    async fn examine(&self) -> Result<Examination> {
-        Ok(Examination::default())
+    async fn diagnose(&self) -> Result<Diagnostics> {
+        Ok(Diagnostics::default())
     }
 
     /// Ends the connection and removes what this client left in the store, but no [run](Self::store_run). The caller has released everything.

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::error::Error as _;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use crate::key::Key;
@@ -19,7 +20,7 @@ pub enum ErrorKind {
     /// A URL, an option or the set-up of the store is wrong; nothing will work until it is changed.
     Config,
     /// A set that grows gives way: a lock was not free at a moment at which waiting for it might never have ended, so the closure of
-    /// [`growing`](crate::Ylock::growing) is to return, and runs again.
+    /// [`two_phase_locking`](crate::Ylock::two_phase_locking) is to return, and runs again.
     GivesWay,
     /// It is in doubt whether the store has done what it was asked. The keeper resolves it in the background; the caller
     /// does not hold the lock.
@@ -70,7 +71,7 @@ crate::closed_set! {
 
 /// An error, with its [kind](ErrorKind), and the engine, key and cause it belongs to.
 ///
-/// Contention is not an error: `try_*` and `*_within` return `None`.
+/// Contention is not an error: with `now()` and `within(time)` the outcome is `None`.
 ///
 /// `{error}` says what went wrong, `{error:#}` also why: it adds the causes, each of which is a [`source`](std::error::Error::source) of the
 /// one before it. So a program that prints a chain of errors says each thing once.
@@ -197,6 +198,22 @@ impl std::error::Error for Error {
     }
 }
 
+/// An error of the kind that says about the same: for a function that returns `std::io::Result`.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::TimedOut => io::ErrorKind::TimedOut,
+            ErrorKind::Invalid | ErrorKind::Config => io::ErrorKind::InvalidInput,
+            ErrorKind::Unexpected => io::ErrorKind::InvalidData,
+            ErrorKind::Unsupported => io::ErrorKind::Unsupported,
+            ErrorKind::Refused => io::ErrorKind::PermissionDenied,
+            ErrorKind::WouldDeadlock => io::ErrorKind::Deadlock,
+            _ => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
 /// The text of a driver's error, and of its causes.
 #[derive(Debug)]
 struct Cause {
@@ -256,6 +273,14 @@ mod tests {
         let refused = error.without_effect().with_engine("redis");
         assert!(refused.had_no_effect());
         assert!(!Error::new(ErrorKind::Unavailable, "away").with_source(refused).had_no_effect());
+    }
+
+    #[test]
+    fn an_error_becomes_one_of_the_standard_library_and_stays_its_cause() {
+        let error = io::Error::from(Error::new(ErrorKind::TimedOut, "too late"));
+        assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::TimedOut, "too late"));
+        let inner = error.into_inner().unwrap().downcast::<Error>().unwrap();
+        assert_eq!(inner.kind(), ErrorKind::TimedOut);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The promises of an engine, as a value.
 
+use std::fmt;
+
 /// The promises of an engine. Each field that is `false` leaves out the conformance cases that need it, and the run
 /// says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,14 +25,14 @@ pub struct Guarantees {
 }
 
 impl Guarantees {
-    /// All promises.
-    pub const ALL: Self = Self {
-        exclusive: true,
-        fair: true,
-        fencing: true,
-        shared_reads: true,
-        durable: true,
-        exclusive_after_failover: true,
+    /// No promise. An engine adds what it keeps; what a later version of ylock adds to the list, an engine does not promise before it says so.
+    pub const NONE: Self = Self {
+        exclusive: false,
+        fair: false,
+        fencing: false,
+        shared_reads: false,
+        durable: false,
+        exclusive_after_failover: false,
     };
 
     /// Returns the same promises, with or without grants that the store keeps.
@@ -73,5 +75,42 @@ impl Guarantees {
     pub const fn with_durable(mut self, durable: bool) -> Self {
         self.durable = durable;
         self
+    }
+}
+
+/// Writes which promises are kept, and which are not.
+impl fmt::Display for Guarantees {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [
+            ("exclusive", self.exclusive),
+            ("fair", self.fair),
+            ("fencing", self.fencing),
+            ("shared reads", self.shared_reads),
+            ("durable", self.durable),
+            ("exclusive after a failover", self.exclusive_after_failover),
+        ];
+        let words = |kept: bool| {
+            let words: Vec<_> = all.iter().filter(|one| one.1 == kept).map(|one| one.0).collect();
+            words.join(", ")
+        };
+        match (words(true), words(false)) {
+            (kept, not) if not.is_empty() => f.write_str(&kept),
+            (kept, not) if kept.is_empty() => write!(f, "not {not}"),
+            (kept, not) => write!(f, "{kept}; not {not}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Guarantees;
+
+    #[test]
+    fn promises_are_written_with_those_that_are_not_kept() {
+        let some = Guarantees::NONE.with_exclusive(true).with_shared_reads(true);
+        let words = "exclusive, shared reads; not fair, fencing, durable, exclusive after a failover";
+        assert_eq!(some.to_string(), words);
+        let none = "not exclusive, fair, fencing, shared reads, durable, exclusive after a failover";
+        assert_eq!(Guarantees::NONE.to_string(), none);
     }
 }

@@ -131,8 +131,8 @@ impl Guard {
     /// let writing = prices.write("2026").await?;
     /// import().await;
     /// let reading = writing.downgrade().await?;
-    /// assert!(prices.try_read("2026").await?.is_some()); // a page
-    /// assert!(prices.try_write("2026").await?.is_none()); // another import
+    /// assert!(prices.read("2026").now().await?.is_some()); // a page
+    /// assert!(prices.write("2026").now().await?.is_none()); // another import
     /// check().await;
     /// # drop(reading); Ok(()) }
     /// ```

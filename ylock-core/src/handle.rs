@@ -1,6 +1,7 @@
 //! The handle by which a program has a client.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::engine::Engine;
@@ -9,9 +10,13 @@ use crate::keeper::Keeper;
 use crate::layer::{Layer, Layers, observer};
 use crate::options::Options;
 
-/// The handle by which a program has a client: its keeper, and the layers and options of the locks that are acquired through this handle.
+/// The handle by which a program has a client. One pointer: each acquisition has a copy of it.
 #[derive(Clone)]
-pub(crate) struct Handle {
+pub(crate) struct Handle(Arc<Parts>);
+
+/// The keeper of a client, and the layers and options of the locks that are acquired through one handle.
+#[derive(Clone)]
+pub(crate) struct Parts {
     pub(crate) keeper: Arc<Keeper>,
     pub(crate) layers: Layers,
     pub(crate) options: Arc<Options>,
@@ -34,24 +39,38 @@ impl Handle {
     pub(crate) fn over(engine: Arc<dyn Engine>) -> Self {
         let keeper = Keeper::new(engine);
         let last = Arc::new(Last(Arc::clone(&keeper)));
-        Self { keeper, layers: Layers::default(), options: Arc::default(), _last: last }
+        Self(Arc::new(Parts { keeper, layers: Layers::default(), options: Arc::default(), _last: last }))
     }
 
     /// Returns the same handle with other options; what they leave open stays as it is.
     pub(crate) fn with_options(&self, options: Options) -> Self {
-        Self { options: Arc::new(options.over(&self.options)), ..self.clone() }
+        self.changed(|parts| parts.options = Arc::new(options.over(&parts.options)))
     }
 
     /// Returns the same handle with other options, if the engine supports them.
     pub(crate) fn try_with_options(&self, options: Options) -> Result<Self> {
         let options = options.checked_over(&self.options, &**self.keeper.engine())?;
-        Ok(Self { options: Arc::new(options), ..self.clone() })
+        Ok(self.changed(|parts| parts.options = Arc::new(options)))
     }
 
     /// Returns the same handle with one more layer, inside the earlier ones.
     pub(crate) fn with_layer(&self, layer: Arc<dyn Layer>) -> Self {
         self.keeper.watch(&observer(&layer));
-        Self { layers: self.layers.with(layer), ..self.clone() }
+        self.changed(|parts| parts.layers = parts.layers.with(layer))
+    }
+
+    fn changed(&self, change: impl FnOnce(&mut Parts)) -> Self {
+        let mut parts = Parts::clone(&self.0);
+        change(&mut parts);
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for Handle {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
     }
 }
 

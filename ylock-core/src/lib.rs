@@ -2,8 +2,8 @@
 //! implement. Programs use the crate `ylock`, which adds the engines.
 //!
 //! The way down, and where to read:
-//! - [`Locks`], [`Lock`], [`Guard`], [`Lease`]: the values that a user holds.
-//! - [`Many`], [`Growing`]: several locks at once.
+//! - [`Locks`], [`Lock`], [`Guard`], [`Lease`]: the values that a user holds; [`Acquire`]: one acquisition.
+//! - [`MultiLock`], [`TwoPhaseLocking`]: several locks at once.
 //! - [`Semaphore`]: at most so many holders at a time.
 //! - [`layer`]: middleware, seen from the user's side.
 //! - `keeper` (private): reentrancy, the local queue, renewal, loss and release, once for all engines.
@@ -14,20 +14,31 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub mod backoff;
-pub mod connecting;
-pub mod connection;
-pub mod contact;
 pub mod engine;
 pub mod environment;
 pub mod layer;
 pub mod options;
-pub mod queue;
-pub mod records;
-pub mod retry_deadline;
-pub mod server_clock;
-pub mod stored_version;
 pub mod url;
+
+// What engines are built from: not covered by semver.
+#[doc(hidden)]
+pub mod backoff;
+#[doc(hidden)]
+pub mod connecting;
+#[doc(hidden)]
+pub mod connection;
+#[doc(hidden)]
+pub mod contact;
+#[doc(hidden)]
+pub mod queue;
+#[doc(hidden)]
+pub mod records;
+#[doc(hidden)]
+pub mod retry_deadline;
+#[doc(hidden)]
+pub mod server_clock;
+#[doc(hidden)]
+pub mod stored_version;
 
 mod acquire;
 mod availability;
@@ -36,15 +47,16 @@ mod client;
 mod client_name;
 mod closed_set;
 mod deadline;
+mod diagnostics;
 mod early_renewals;
 mod election;
 mod error;
 mod events;
-mod examination;
 mod foreign;
 mod guarantees;
 mod guard;
 mod handle;
+mod job_run;
 mod keeper;
 mod key;
 mod key_page;
@@ -52,23 +64,25 @@ mod lease;
 mod listing;
 mod lock;
 mod locks;
-mod many;
 mod memory;
 mod meter;
 mod mode;
+mod multi_lock;
 mod name;
 mod once_per;
 mod owner;
 mod period;
 mod purpose;
-mod run;
 mod semaphore;
 #[cfg(feature = "serde")]
 mod serialization;
+#[cfg(feature = "stream")]
+mod streams;
 mod terms;
 mod token;
 mod unlocked;
 
+pub use acquire::{Acquirable, Acquire, Reentrant, TryAcquire};
 pub use client::Ylock;
 pub use client_name::ClientName;
 pub use election::{Election, Leader, Leaders, Leadership};
@@ -76,22 +90,22 @@ pub use engine::LossReason;
 pub use error::{Error, ErrorKind, Result};
 pub use guarantees::Guarantees;
 pub use guard::Guard;
+pub use job_run::JobRun;
 pub use key::{Key, MAX_GROUP_BYTES, MAX_NAME_BYTES};
 pub use layer::Layer;
 pub use lease::Lease;
 pub use listing::{Listed, Listing};
 pub use lock::Lock;
 pub use locks::Locks;
-pub use many::{Growing, Guards, Leases, MAX_MEMBERS, Many};
 pub use memory::{MemoryEngine, MemoryStore};
 pub use mode::{Mode, Wait};
+pub use multi_lock::{Guards, Leases, MAX_MEMBERS, MultiLock, TwoPhaseLocking};
 pub use name::Name;
-pub use once_per::{Done, OncePer, Scheduled};
+pub use once_per::{Completed, JobLease, JobOutcome};
 pub use options::{Fairness, HandOver, Options};
 pub use owner::Owner;
 pub use period::Period;
 pub use purpose::MAX_PERMITS;
-pub use run::Run;
 pub use semaphore::{Permit, PermitLease, Semaphore, SemaphoreInspection};
 pub use token::{StoreToken, Token};
 pub use unlocked::Unlocked;

@@ -1,22 +1,21 @@
 //! A single lock, with a fixed name.
 
 use std::future::Future;
-use std::time::Duration;
+use std::panic::Location;
 
-use crate::acquire::{acquire, acquire_or_time_out, run, run_after};
+use crate::acquire::Acquire;
 use crate::election::Election;
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::key::Key;
-use crate::lease::Lease;
-use crate::mode::{Mode, Wait};
-use crate::once_per::{Done, OncePer, Scheduled, once_per};
+use crate::mode::Mode;
+use crate::once_per::{Completed, JobLease, JobOutcome, once_per};
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::period::Period;
 use crate::terms::Terms;
 
-/// One lock: a fixed name in a group. Every method is the one of [`Locks`](crate::Locks) with the name filled in, where more is said of each.
+/// One lock: a fixed name in a group. Every method is that of [`Locks`](crate::Locks) with the name filled in.
 ///
 /// # Examples
 /// A job that several processes start at night. The lock lets one of them in *at a time*; a process that comes when another has finished
@@ -27,7 +26,7 @@ use crate::terms::Terms;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 /// # let accounts = Db;
 /// let closing = Ylock::in_memory().lock("jobs", "close the day's accounts");
-/// let worked = closing.try_run(|_| async {
+/// let worked = closing.write().now().run(|_| async {
 ///     if !accounts.is_closed().await {
 ///         accounts.close().await;
 ///     }
@@ -87,23 +86,7 @@ impl Lock {
         Election::new(self.terms.clone(), self.key.clone())
     }
 
-    /// Acquires the lock exclusively; waits for its turn.
-    ///
-    /// # Fairness
-    /// As with [`Locks::write`](crate::Locks::write).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::write`](crate::Locks::write). A task that holds the lock itself under another owner waits for itself, for ever;
-    /// after a second the log warns.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::write`](crate::Locks::write).
-    ///
-    /// # If the lock is lost
-    /// The guard says so, as with [`Locks::write`](crate::Locks::write).
-    ///
-    /// # Errors
-    /// Those of [`Locks::write`](crate::Locks::write).
+    /// Acquires the lock exclusively; see [`Locks::write`](crate::Locks::write).
     ///
     /// # Examples
     /// Only one process at a time changes the database's tables when a new version starts:
@@ -112,391 +95,24 @@ impl Lock {
     /// # async fn migrate() {}
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let migration = Ylock::in_memory().lock("jobs", "migration");
-    ///
-    /// let guard = migration.write().await?;
-    /// migrate().await;
-    /// if !guard.unlock().await?.is_released() {
-    ///     eprintln!("the lock was lost while the tables were changed");
-    /// }
+    /// migration.write().run(|_| migrate()).await?;
     /// # Ok(()) }
     /// ```
     #[doc(alias = "lock")]
+    #[doc(alias = "acquire")]
     #[track_caller]
-    pub fn write(&self) -> impl Future<Output = Result<Guard>> {
-        acquire_or_time_out(&self.terms, self.key.clone(), Mode::Write)
+    pub fn write(&self) -> Acquire<Guard> {
+        Acquire::one(&self.terms, self.key.clone(), Mode::Write, Location::caller())
     }
 
-    /// Acquires the lock exclusively if that is possible now; otherwise returns `None`.
-    ///
-    /// Does not wait for another holder. A guard that is thrown away gives the lock back at once.
-    ///
-    /// # Fairness
-    /// As with [`Locks::try_write`](crate::Locks::try_write).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::try_write`](crate::Locks::try_write). A task that holds the lock itself under another owner does not wait for
-    /// itself: it gets `None`.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::try_write`](crate::Locks::try_write).
-    ///
-    /// # If the lock is lost
-    /// The guard says so, as with [`Locks::try_write`](crate::Locks::try_write).
-    ///
-    /// # Errors
-    /// Those of [`Locks::try_write`](crate::Locks::try_write).
-    ///
-    /// # Examples
-    /// A button that starts a backup does nothing while one is running:
-    /// ```
-    /// # use ylock::Ylock;
-    /// # async fn back_up() {}
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let backup = Ylock::in_memory().lock("jobs", "backup");
-    ///
-    /// let answer = match backup.try_write().await? {
-    ///     Some(_running) => {
-    ///         back_up().await;
-    ///         "done"
-    ///     } // given back here
-    ///     None => "a backup is running already",
-    /// };
-    /// # assert_eq!(answer, "done"); Ok(()) }
-    /// ```
-    #[doc(alias = "try_lock")]
-    #[track_caller]
-    pub fn try_write(&self) -> impl Future<Output = Result<Option<Guard>>> {
-        acquire(&self.terms, self.key.clone(), Mode::Write, Wait::No)
-    }
-
-    /// Acquires the lock exclusively if its turn comes within `time`; otherwise returns `None`.
-    ///
-    /// # Fairness
-    /// As with [`Locks::write_within`](crate::Locks::write_within).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::write_within`](crate::Locks::write_within). A task that holds the lock itself under another owner waits for itself
-    /// until the time is over, and gets `None`.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::write_within`](crate::Locks::write_within).
-    ///
-    /// # If the lock is lost
-    /// The guard says so, as with [`Locks::write_within`](crate::Locks::write_within).
-    ///
-    /// # Errors
-    /// Those of [`Locks::write_within`](crate::Locks::write_within).
-    ///
-    /// # Examples
-    /// A user edits the settings, unless another user does for longer than a moment:
-    /// ```
-    /// # use std::time::Duration;
-    /// # use ylock::Ylock;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let settings = Ylock::in_memory().lock("pages", "settings");
-    ///
-    /// let Some(editing) = settings.write_within(Duration::from_millis(200)).await? else {
-    ///     println!("another user is editing the settings");
-    ///     return Ok(());
-    /// };
-    /// # drop(editing); Ok(()) }
-    /// ```
-    #[track_caller]
-    pub fn write_within(&self, time: Duration) -> impl Future<Output = Result<Option<Guard>>> {
-        acquire(&self.terms, self.key.clone(), Mode::Write, Wait::For(time))
-    }
-
-    /// Acquires the lock to share it with other readers; waits for its turn.
-    ///
-    /// # Fairness
-    /// As with [`Locks::read`](crate::Locks::read).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::read`](crate::Locks::read). A task that holds the lock as the writer under another owner waits for itself, for
-    /// ever; after a second the log warns.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::read`](crate::Locks::read).
-    ///
-    /// # If the lock is lost
-    /// The guard says so, as with [`Locks::read`](crate::Locks::read).
-    ///
-    /// # Errors
-    /// Those of [`Locks::read`](crate::Locks::read).
-    ///
-    /// # Examples
-    /// A request uses the catalogue, and is not disturbed by other requests, only by an update:
-    /// ```
-    /// # use ylock::Ylock;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let catalogue = Ylock::in_memory().lock("data", "catalogue");
-    ///
-    /// let (one_request, another) = (catalogue.read().await?, catalogue.read().await?);
-    /// assert!(catalogue.try_write().await?.is_none()); // the update comes when both are done
-    /// # drop((one_request, another)); Ok(()) }
-    /// ```
+    /// Acquires the lock to share it with other readers; see [`Locks::read`](crate::Locks::read).
     #[doc(alias = "rlock")]
     #[track_caller]
-    pub fn read(&self) -> impl Future<Output = Result<Guard>> {
-        acquire_or_time_out(&self.terms, self.key.clone(), Mode::Read)
+    pub fn read(&self) -> Acquire<Guard> {
+        Acquire::one(&self.terms, self.key.clone(), Mode::Read, Location::caller())
     }
 
-    /// Acquires the lock for reading if that is possible now; otherwise returns `None`.
-    ///
-    /// Does not wait for another holder. A guard that is thrown away gives the lock back at once.
-    ///
-    /// # Fairness
-    /// As with [`Locks::try_read`](crate::Locks::try_read).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::try_read`](crate::Locks::try_read). A task that holds the lock as the writer under another owner does not wait for
-    /// itself: it gets `None`.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::try_read`](crate::Locks::try_read).
-    ///
-    /// # If the lock is lost
-    /// The guard says so, as with [`Locks::try_read`](crate::Locks::try_read).
-    ///
-    /// # Errors
-    /// Those of [`Locks::try_read`](crate::Locks::try_read).
-    ///
-    /// # Examples
-    /// A search goes on without the catalogue while that is being updated:
-    /// ```
-    /// # use ylock::Ylock;
-    /// # async fn search() -> Vec<&'static str> { vec!["a book"] }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let catalogue = Ylock::in_memory().lock("data", "catalogue");
-    ///
-    /// let found = match catalogue.try_read().await? {
-    ///     Some(_reading) => search().await,
-    ///     None => Vec::new(),
-    /// };
-    /// # assert_eq!(found, ["a book"]); Ok(()) }
-    /// ```
-    #[doc(alias = "try_rlock")]
-    #[track_caller]
-    pub fn try_read(&self) -> impl Future<Output = Result<Option<Guard>>> {
-        acquire(&self.terms, self.key.clone(), Mode::Read, Wait::No)
-    }
-
-    /// Acquires the lock for reading if its turn comes within `time`; otherwise returns `None`.
-    ///
-    /// # Fairness
-    /// As with [`Locks::read_within`](crate::Locks::read_within).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::read_within`](crate::Locks::read_within). A task that holds the lock as the writer under another owner waits for
-    /// itself until the time is over, and gets `None`.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::read_within`](crate::Locks::read_within).
-    ///
-    /// # If the lock is lost
-    /// The guard says so, as with [`Locks::read_within`](crate::Locks::read_within).
-    ///
-    /// # Errors
-    /// Those of [`Locks::read_within`](crate::Locks::read_within).
-    ///
-    /// # Examples
-    /// A search waits a moment for an update to end:
-    /// ```
-    /// # use std::time::Duration;
-    /// # use ylock::Ylock;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let catalogue = Ylock::in_memory().lock("data", "catalogue");
-    /// let updating = catalogue.write().await?;
-    ///
-    /// let reading = catalogue.read_within(Duration::from_millis(50)).await?;
-    /// assert!(reading.is_none()); // "try again later"
-    /// # drop(updating); Ok(()) }
-    /// ```
-    #[track_caller]
-    pub fn read_within(&self, time: Duration) -> impl Future<Output = Result<Option<Guard>>> {
-        acquire(&self.terms, self.key.clone(), Mode::Read, Wait::For(time))
-    }
-
-    /// Runs `work` while holding the lock exclusively, and stops it if the lock is lost.
-    ///
-    /// # Fairness
-    /// As with [`Locks::run`](crate::Locks::run).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::run`](crate::Locks::run). A task that holds the lock itself under another owner waits for itself, for ever; after a
-    /// second the log warns.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::run`](crate::Locks::run).
-    ///
-    /// # If the lock is lost
-    /// `work` is dropped, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost), as with [`Locks::run`](crate::Locks::run).
-    ///
-    /// # Errors
-    /// Those of [`Locks::run`](crate::Locks::run).
-    ///
-    /// # Examples
-    /// The newsletter is sent by one process at a time, which stops if it loses the lock:
-    /// ```
-    /// # use ylock::Ylock;
-    /// # async fn send_what_is_left() -> usize { 3 }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let newsletter = Ylock::in_memory().lock("jobs", "newsletter");
-    ///
-    /// let sent = newsletter.run(|_| send_what_is_left()).await?;
-    /// println!("{sent} letters sent");
-    /// # Ok(()) }
-    /// ```
-    #[track_caller]
-    pub fn run<W, F>(&self, work: W) -> impl Future<Output = Result<F::Output>>
-    where
-        W: FnOnce(Lease) -> F,
-        F: Future,
-    {
-        run(&self.terms, self.key.clone(), Mode::Write, work)
-    }
-
-    /// Runs `work` while holding the lock exclusively, if that is possible now; otherwise returns `None`, without any work.
-    ///
-    /// # Fairness
-    /// As with [`Locks::try_run`](crate::Locks::try_run).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::try_run`](crate::Locks::try_run). A task that holds the lock itself under another owner does not wait for itself:
-    /// it gets `None`.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::try_run`](crate::Locks::try_run).
-    ///
-    /// # If the lock is lost
-    /// `work` is dropped, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost), as with
-    /// [`Locks::try_run`](crate::Locks::try_run).
-    ///
-    /// # Errors
-    /// Those of [`Locks::try_run`](crate::Locks::try_run).
-    ///
-    /// # Examples
-    /// Each replica looks for expired sessions once a minute, and leaves it to another replica that is at it:
-    /// ```
-    /// # use ylock::Ylock;
-    /// # async fn expire() -> usize { 3 }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let expiry = Ylock::in_memory().lock("jobs", "expired sessions");
-    ///
-    /// match expiry.try_run(|_| expire()).await? {
-    ///     Some(count) => println!("{count} sessions have expired"),
-    ///     None => println!("another replica is at it"),
-    /// }
-    /// # Ok(()) }
-    /// ```
-    #[track_caller]
-    pub fn try_run<W, F>(&self, work: W) -> impl Future<Output = Result<Option<F::Output>>>
-    where
-        W: FnOnce(Lease) -> F,
-        F: Future,
-    {
-        run_after(&self.terms, self.key.clone(), Wait::No, work)
-    }
-
-    /// Runs `work` while holding the lock exclusively, if its turn comes within `time`; otherwise returns `None`, without any work.
-    ///
-    /// # Fairness
-    /// As with [`Locks::run_within`](crate::Locks::run_within).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::run_within`](crate::Locks::run_within). A task that holds the lock itself under another owner waits for itself
-    /// until the time is over, and gets `None`.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::run_within`](crate::Locks::run_within).
-    ///
-    /// # If the lock is lost
-    /// `work` is dropped, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost), as with
-    /// [`Locks::run_within`](crate::Locks::run_within).
-    ///
-    /// # Errors
-    /// Those of [`Locks::run_within`](crate::Locks::run_within).
-    ///
-    /// # Examples
-    /// The stock is corrected by hand, if the inventory that is running ends soon:
-    /// ```
-    /// # use std::time::Duration;
-    /// # use ylock::Ylock;
-    /// # async fn correct() {}
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let stock = Ylock::in_memory().lock("warehouse", "stock");
-    ///
-    /// let corrected = stock.run_within(Duration::from_secs(5), |_| correct()).await?;
-    /// if corrected.is_none() {
-    ///     println!("an inventory is running");
-    /// }
-    /// # Ok(()) }
-    /// ```
-    #[track_caller]
-    pub fn run_within<W, F>(&self, time: Duration, work: W) -> impl Future<Output = Result<Option<F::Output>>>
-    where
-        W: FnOnce(Lease) -> F,
-        F: Future,
-    {
-        run_after(&self.terms, self.key.clone(), Wait::For(time), work)
-    }
-
-    /// Runs `work` while holding the lock as a reader, and stops it if the lock is lost.
-    ///
-    /// # Fairness
-    /// As with [`Locks::run_read`](crate::Locks::run_read).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::run_read`](crate::Locks::run_read). A task that holds the lock as the writer under another owner waits for itself,
-    /// for ever; after a second the log warns.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::run_read`](crate::Locks::run_read).
-    ///
-    /// # If the lock is lost
-    /// `work` is dropped, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost), as with
-    /// [`Locks::run_read`](crate::Locks::run_read).
-    ///
-    /// # Errors
-    /// Those of [`Locks::run_read`](crate::Locks::run_read).
-    ///
-    /// # Examples
-    /// A report is made from the stock, which no inventory changes meanwhile:
-    /// ```
-    /// # use ylock::Ylock;
-    /// # async fn count() -> usize { 3 }
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let stock = Ylock::in_memory().lock("warehouse", "stock");
-    ///
-    /// let articles = stock.run_read(|_| count()).await?;
-    /// # assert_eq!(articles, 3); Ok(()) }
-    /// ```
-    #[track_caller]
-    pub fn run_read<W, F>(&self, work: W) -> impl Future<Output = Result<F::Output>>
-    where
-        W: FnOnce(Lease) -> F,
-        F: Future,
-    {
-        run(&self.terms, self.key.clone(), Mode::Read, work)
-    }
-
-    /// Runs `work` unless it was run in this period before, by whichever client.
-    ///
-    /// # Fairness
-    /// As with [`Locks::once_per`](crate::Locks::once_per).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::once_per`](crate::Locks::once_per). A task that holds the lock itself under another owner waits for itself, for ever; after
-    /// a second the log warns.
-    ///
-    /// # Cancel safety
-    /// As with [`Locks::once_per`](crate::Locks::once_per).
-    ///
-    /// # If the lock is lost
-    /// As with [`Locks::once_per`](crate::Locks::once_per).
-    ///
-    /// # Errors
-    /// Those of [`Locks::once_per`](crate::Locks::once_per).
+    /// Runs `work` unless it was run in this period before, by whichever client; see [`Locks::once_per`](crate::Locks::once_per).
     ///
     /// # Examples
     /// Every replica starts this at midnight, and again whenever it starts itself; the accounts of each day are closed once:
@@ -518,11 +134,11 @@ impl Lock {
         &self,
         period: impl Into<Period>,
         work: W,
-    ) -> impl Future<Output = Result<OncePer<F::Output>>>
+    ) -> impl Future<Output = Result<JobOutcome<F::Output>>>
     where
-        W: FnOnce(Scheduled) -> F,
+        W: FnOnce(JobLease) -> F,
         F: Future,
-        F::Output: Done,
+        F::Output: Completed,
     {
         once_per(&self.terms, self.key.clone(), period.into(), work)
     }

@@ -15,16 +15,16 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 
 use crate::engine::{
-    AcquisitionId, AtOnce, Engine, Examination, Grant, Holding, Inspection, KeyPage, Meter, Patience,
+    AcquisitionId, AtOnce, Diagnostics, Engine, Grant, Holding, Inspection, KeyPage, Meter, Patience,
     Release, Renewal, Request, Ticket,
 };
 use crate::environment::{Environment, Moment, SystemEnvironment};
 use crate::error::{Error, ErrorKind, Result};
 use crate::guarantees::Guarantees;
+use crate::job_run::JobRun;
 use crate::key::{BuildKeyHasher, Key};
 use crate::options::Options;
 use crate::queue::{self, Now};
-use crate::run::Run;
 use crate::token::StoreToken;
 
 /// The contenders for one key, each with what wakes it once it has waited: most get in at once.
@@ -43,7 +43,7 @@ type Woken = SmallVec<[Arc<Notify>; 4]>;
 /// let store = MemoryStore::new();
 /// let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
 /// let guard = here.locks("users").write("alice").await?;
-/// assert!(there.locks("users").try_write("alice").await?.is_none());
+/// assert!(there.locks("users").write("alice").now().await?.is_none());
 /// # drop(guard); Ok(())
 /// # }
 /// ```
@@ -57,7 +57,7 @@ struct Inner {
     last_token: AtomicU64,
     last_ticket: AtomicI64,
     /// The last run of each job, and until when it is kept.
-    runs: Mutex<HashMap<Key, (Run, Moment), BuildKeyHasher>>,
+    runs: Mutex<HashMap<Key, (JobRun, Moment), BuildKeyHasher>>,
 }
 
 impl MemoryStore {
@@ -122,12 +122,12 @@ impl MemoryStore {
         KeyPage::of(keys.keys().filter(in_group).cloned(), after)
     }
 
-    fn last_run(&self, key: &Key) -> Option<Run> {
+    fn last_run(&self, key: &Key) -> Option<JobRun> {
         let (run, until) = self.0.runs.lock().get(key).cloned()?;
         (until > self.0.environment.now()).then_some(run)
     }
 
-    fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> bool {
+    fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> bool {
         let now = self.0.environment.now();
         let mut runs = self.0.runs.lock();
         // Once for each run of a job, of which there are few.
@@ -234,7 +234,12 @@ impl Engine for MemoryEngine {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL.with_durable(false)
+        Guarantees::NONE
+            .with_exclusive(true)
+            .with_fair(true)
+            .with_fencing(true)
+            .with_shared_reads(true)
+            .with_exclusive_after_failover(true)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -313,16 +318,16 @@ impl Engine for MemoryEngine {
         Ok(self.store.with(key, |queue, _| queue.revoke(id)))
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         Ok(self.store.last_run(key))
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         Ok(self.store.store_run(key, run, kept))
     }
 
-    async fn examine(&self) -> Result<Examination> {
-        let mut seen = Examination::default();
+    async fn diagnose(&self) -> Result<Diagnostics> {
+        let mut seen = Diagnostics::default();
         seen.facts
             .push(("store", "in the memory of this process: no other process sees its locks".to_owned()));
         Ok(seen)

@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// let order: Uuid = uuid!("67E55044-10B1-426F-9247-BB680E5FE0C8");
 ///
 /// let charging = orders.write(order).await?;
-/// assert!(orders.try_write("67e55044-10b1-426f-9247-bb680e5fe0c8").await?.is_none());
+/// assert!(orders.write("67e55044-10b1-426f-9247-bb680e5fe0c8").now().await?.is_none());
 /// # drop(charging); Ok(()) }
 /// # #[cfg(not(feature = "uuid"))] fn main() {}
 /// ```

@@ -133,7 +133,7 @@ mod tests {
             let seen = (Owner::current(), Some(lease.owner()));
             async move { seen }
         };
-        let (current, holder) = lock.run(work).await.unwrap();
+        let (current, holder) = lock.write().run(work).await.unwrap();
         assert_eq!(current, holder);
     }
 

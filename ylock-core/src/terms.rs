@@ -9,7 +9,7 @@ use crate::owner::Owner;
 ///
 /// A group and a lock have terms each. A group begins with the handle of its client, and a lock with the terms of its group.
 #[derive(Clone, Debug)]
-pub(crate) struct Terms {
+pub struct Terms {
     pub(crate) handle: Handle,
     /// `None` for the owner in whose scope the caller is, or for a new one.
     pub(crate) owner: Option<Owner>,

@@ -1,6 +1,9 @@
 //! Fencing tokens.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind, Result};
 
 /// The number of bits of a [`Token`] that count the hand-overs inside one process.
 pub(crate) const HAND_OVER_BITS: u32 = 10;
@@ -40,7 +43,8 @@ impl Token {
         self.0 >> HAND_OVER_BITS
     }
 
-    /// Returns the token with this number, for instance a number that was read back from a database.
+    /// Returns the token with this number, whatever it is. For engines and their tests; programs read a number back by `Token::try_from`.
+    #[doc(hidden)]
     pub fn from_number(number: i64) -> Self {
         Self(number)
     }
@@ -49,6 +53,38 @@ impl Token {
 impl From<StoreToken> for Token {
     fn from(store: StoreToken) -> Self {
         Self::local(store, 0)
+    }
+}
+
+/// Reads a token back from the number that a database keeps.
+///
+/// # Examples
+/// ```
+/// # use ylock::Token;
+/// # fn main() -> ylock::Result<()> {
+/// let seen = Token::try_from(1_806_336_000_000_000_123_i64)?;
+/// assert!(Token::try_from(0).is_err()); // no holder has written the row yet
+/// # assert_eq!(seen.to_string().parse::<Token>()?, seen); Ok(()) }
+/// ```
+impl TryFrom<i64> for Token {
+    type Error = Error;
+
+    fn try_from(number: i64) -> Result<Self> {
+        if number > 0 {
+            return Ok(Self(number));
+        }
+        let message = format!("{number} is no fencing token: every token is above zero");
+        Err(Error::new(ErrorKind::Invalid, message))
+    }
+}
+
+impl FromStr for Token {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let no_number =
+            |_| Error::new(ErrorKind::Invalid, format!("{text:?} is no fencing token: not a number"));
+        text.parse::<i64>().map_err(no_number).and_then(Self::try_from)
     }
 }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use ylock_core::engine::Inspection;
 use ylock_core::{
-    Election, Error, ErrorKind, Growing, Guarantees, Guard, Guards, Key, Leader, Leaders, Leadership, Lease,
-    Leases, Lock, Locks, Many, MemoryEngine, MemoryStore, Options, Owner, Permit, PermitLease, Semaphore,
-    Token, Ylock,
+    Election, Error, ErrorKind, Guarantees, Guard, Guards, Key, Leader, Leaders, Leadership, Lease, Leases,
+    Lock, Locks, MemoryEngine, MemoryStore, MultiLock, Options, Owner, Permit, PermitLease, Semaphore, Token,
+    TwoPhaseLocking, Ylock,
 };
 
 fn is_send<T: Send>(_: &T) {}
@@ -34,9 +34,9 @@ fn everything_can_be_sent_and_shared() {
     is_shared::<Election>();
     is_shared::<Leader>();
     is_send_and_sync::<Guard>();
-    is_shared::<Many>();
+    is_shared::<MultiLock>();
     is_shared::<Leases>();
-    is_shared::<Growing>();
+    is_shared::<TwoPhaseLocking>();
     is_send_and_sync::<Guards>();
     is_send_and_sync::<Leadership>();
     is_send_and_sync::<Leaders>();
@@ -52,37 +52,37 @@ async fn every_future_can_be_sent() {
     let time = Duration::ZERO;
     is_send(&locks.write("name"));
     is_send(&locks.read(String::from("name")));
-    is_send(&locks.try_write("name"));
-    is_send(&locks.try_read("name"));
-    is_send(&locks.write_within("name", time));
-    is_send(&locks.read_within("name", time));
-    is_send(&locks.run("name", |lease| async move { lease.token() }));
-    is_send(&locks.run_read("name", |_| async {}));
+    is_send(&locks.write("name").now());
+    is_send(&locks.read("name").now());
+    is_send(&locks.write("name").within(time));
+    is_send(&locks.read("name").within(time));
+    is_send(&locks.write("name").run(|lease| async move { lease.token() }));
+    is_send(&locks.read("name").run(|_| async {}));
     is_send(&lock.write());
     is_send(&lock.read());
-    is_send(&lock.try_write());
-    is_send(&lock.try_read());
-    is_send(&lock.write_within(time));
-    is_send(&lock.read_within(time));
-    is_send(&lock.run(|_| async {}));
-    is_send(&lock.run_read(|_| async {}));
-    let many = ylock.many().write("group", "name");
+    is_send(&lock.write().now());
+    is_send(&lock.read().now());
+    is_send(&lock.write().within(time));
+    is_send(&lock.read().within(time));
+    is_send(&lock.write().run(|_| async {}));
+    is_send(&lock.read().run(|_| async {}));
+    let many = ylock.multi_lock().write("group", "name");
     is_send(&many.acquire());
-    is_send(&many.try_acquire());
-    is_send(&many.acquire_within(time));
-    is_send(&many.run(|leases| async move { leases.is_valid() }));
+    is_send(&many.acquire().now());
+    is_send(&many.acquire().within(time));
+    is_send(&many.acquire().run(|leases| async move { leases.is_valid() }));
     is_send(&Guards::default().unlock());
-    is_send(&ylock.growing(|taking| async move { taking.write("group", "name").await.map(drop) }));
+    is_send(&ylock.two_phase_locking(|taking| async move { taking.write("group", "name").await.map(drop) }));
     let election = locks.election("name");
     is_send(&election.campaign());
-    is_send(&election.run_while_leader(|_| async {}));
+    is_send(&election.campaign().run(|_| async {}));
     is_send(&election.leader());
     is_send(&election.observe().next());
     let semaphore = locks.semaphore("name", 2);
     is_send(&semaphore.acquire());
-    is_send(&semaphore.try_acquire());
-    is_send(&semaphore.acquire_within(time));
-    is_send(&semaphore.run(|permit| async move { permit.is_valid() }));
+    is_send(&semaphore.acquire().now());
+    is_send(&semaphore.acquire().within(time));
+    is_send(&semaphore.acquire().run(|permit| async move { permit.is_valid() }));
     is_send(&ylock.inspect("group", "name"));
     is_send(&ylock.revoke("group", "name"));
     is_send(&ylock.close());

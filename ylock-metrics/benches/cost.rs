@@ -35,7 +35,7 @@ fn row(what: &str, measure: impl Fn(&Ylock) -> Duration) {
     let plain = || runtime.block_on(async { Ylock::in_memory() });
     let heard = plain();
     let _events = heard.events();
-    let clients = [plain(), plain().with(metrics), plain().with(TracingLayer::new()), heard];
+    let clients = [plain(), plain().layer(metrics), plain().layer(TracingLayer::new()), heard];
     let mut best = [Duration::MAX; 4];
     for _ in 0..RUNS {
         for (best, client) in best.iter_mut().zip(&clients) {

@@ -6,7 +6,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 //! // First a recorder, for example `ylock::metrics::prometheus::install("127.0.0.1:9000")`. Then:
-//! let ylock = Ylock::in_memory().with(MetricsLayer::new());
+//! let ylock = Ylock::in_memory().layer(MetricsLayer::new());
 //! assert!(ylock.locks("users").write("alice").await?.unlock().await?.is_released());
 //! # Ok(()) }
 //! ```

@@ -24,7 +24,7 @@ use crate::catalogue::{ALL, Kind};
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 /// let metrics = ylock::metrics::prometheus::install("127.0.0.1:0")?;
-/// let ylock = ylock::Ylock::in_memory().with(ylock::metrics::MetricsLayer::new());
+/// let ylock = ylock::Ylock::in_memory().layer(ylock::metrics::MetricsLayer::new());
 /// assert!(ylock.locks("users").write("alice").await?.unlock().await?.is_released());
 /// assert!(metrics.render().contains("ylock_hold_seconds_bucket"));
 /// # Ok(()) }

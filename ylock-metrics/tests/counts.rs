@@ -32,12 +32,12 @@ async fn every_outcome_has_its_own_count() {
         }
     }
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.clone()).with(Refuses);
+    let ylock = Ylock::in_memory().layer(scraped.layer.clone()).layer(Refuses);
     let locks = ylock.locks("g");
     let held = locks.write("a").await.unwrap();
-    assert!(locks.try_write("a").await.unwrap().is_none());
-    assert!(locks.write_within("a", Duration::ZERO).await.unwrap().is_none());
-    assert!(locks.write_within("a", Duration::from_millis(1)).await.unwrap().is_none());
+    assert!(locks.write("a").now().await.unwrap().is_none());
+    assert!(locks.write("a").within(Duration::ZERO).await.unwrap().is_none());
+    assert!(locks.write("a").within(Duration::from_millis(1)).await.unwrap().is_none());
     let limited = locks.with_options(Options::default().with_wait(Wait::For(Duration::from_millis(1))));
     assert_eq!(limited.write("a").await.unwrap_err().kind(), ErrorKind::TimedOut);
     let mut cancelled = Box::pin(locks.write("a"));
@@ -77,7 +77,7 @@ async fn every_outcome_has_its_own_count() {
 #[tokio::test(start_paused = true)]
 async fn a_reentrant_hold_is_counted_once_and_lasts_from_first_to_last() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().layer(scraped.layer.clone());
     let owner = Owner::new();
     let locks = ylock.locks("g").owned_by(&owner);
     let first = locks.write("a").await.unwrap();
@@ -100,7 +100,7 @@ async fn a_loss_is_counted_by_its_reason_when_it_happens() {
     let scraped = Scraped::new();
     let store = MemoryStore::new();
     let options = Options::default().with_lease(Duration::from_millis(300));
-    let ylock = Ylock::new(store.engine()).with_options(options).with(scraped.layer.clone());
+    let ylock = Ylock::new(store.engine()).with_options(options).layer(scraped.layer.clone());
     let guard = ylock.lock("g", "a").write().await.unwrap();
     Ylock::new(store.engine()).revoke("g", "a").await.unwrap();
     eventually(SOON, "it is lost", || async { guard.loss() == Some(LossReason::Revoked) }).await;
@@ -115,7 +115,7 @@ async fn a_loss_is_counted_by_its_reason_when_it_happens() {
 async fn renewals_releases_and_hand_overs_are_counted() {
     let scraped = Scraped::new();
     let options = Options::default().with_lease(Duration::from_millis(900));
-    let ylock = Ylock::in_memory().with_options(options).with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().with_options(options).layer(scraped.layer.clone());
     let lock = ylock.lock("g", "a");
     let first = lock.write().await.unwrap();
     let mut second = Box::pin(lock.write());
@@ -135,7 +135,7 @@ async fn renewals_releases_and_hand_overs_are_counted() {
 #[tokio::test]
 async fn gauges_go_back_to_zero_and_stay() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().layer(scraped.layer.clone());
     let lock = ylock.lock("g", "a");
     let (held, mut waits) = (lock.read().await.unwrap(), Box::pin(lock.write()));
     assert!(poll_once(waits.as_mut()).await.is_none());
@@ -160,7 +160,7 @@ async fn gauges_go_back_to_zero_and_stay() {
 #[tokio::test]
 async fn a_closed_client_holds_nothing() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().layer(scraped.layer.clone());
     let guard = ylock.lock("g", "a").write().await.unwrap();
     ylock.close().await;
     assert_eq!(ylock.lock("g", "a").write().await.unwrap_err().kind(), ErrorKind::Closed);
@@ -173,9 +173,9 @@ async fn a_closed_client_holds_nothing() {
 #[tokio::test]
 async fn clients_of_one_layer_add_up() {
     let scraped = Scraped::new();
-    let clients = [(); 3].map(|()| Ylock::in_memory().with(scraped.layer.clone()));
+    let clients = [(); 3].map(|()| Ylock::in_memory().layer(scraped.layer.clone()));
     // The same client again is the same client.
-    let _again = clients[0].with(scraped.layer.clone());
+    let _again = clients[0].layer(scraped.layer.clone());
     let mut guards = Vec::new();
     for client in &clients {
         guards.push(client.lock("g", "a").write().await.unwrap());
@@ -188,7 +188,7 @@ async fn clients_of_one_layer_add_up() {
 #[tokio::test]
 async fn a_client_is_told_by_its_name_as_long_as_it_lives() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with_name("billing 2").unwrap().with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().with_name("billing 2").unwrap().layer(scraped.layer.clone());
     let told = |name| scraped.get("ylock_client_info", &[("engine", "memory"), ("client", name)]);
     assert_eq!(told("billing 2"), 1.0);
     let ylock = ylock.with_name("billing 3").unwrap();
@@ -200,7 +200,7 @@ async fn a_client_is_told_by_its_name_as_long_as_it_lives() {
 #[tokio::test]
 async fn all_series_of_a_group_are_there_from_the_beginning() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().layer(scraped.layer.clone());
     drop(ylock.lock("g", "a").write().await.unwrap());
     for word in ACQUISITION_OUTCOMES {
         for mode in ["read", "write"] {

@@ -20,7 +20,7 @@ const SOON: Duration = Duration::from_secs(5);
 #[tokio::test]
 async fn odd_names_of_groups_make_labels_that_prometheus_can_read() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().layer(scraped.layer.clone());
     let longest = "x".repeat(ylock_core::MAX_GROUP_BYTES);
     let odd = ["a\"b", "a\\\"b", "a\nb", "a\\b", "a\\\\b", "a/b", "ключ", "{}", " ", "other", &longest];
     for group in odd {
@@ -40,9 +40,9 @@ async fn odd_names_of_groups_make_labels_that_prometheus_can_read() {
 #[tokio::test]
 async fn a_hundred_thousand_groups_are_two_hundred_and_others() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().layer(scraped.layer.clone());
     for number in 0..100_000 {
-        let guard = ylock.lock(format!("group {number}"), "n").try_write().await.unwrap();
+        let guard = ylock.lock(format!("group {number}"), "n").write().now().await.unwrap();
         assert!(guard.is_some());
     }
     let total = scraped.get("ylock_acquisitions_total", &[("outcome", "at_once")]);
@@ -58,7 +58,7 @@ async fn a_hundred_thousand_groups_are_two_hundred_and_others() {
 #[tokio::test]
 async fn a_layer_with_fewer_groups_keeps_to_its_limit() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.with_groups(1));
+    let ylock = Ylock::in_memory().layer(scraped.layer.with_groups(1));
     for group in ["first", "second", "third"] {
         drop(ylock.lock(group, "n").write().await.unwrap());
     }
@@ -69,7 +69,7 @@ async fn a_layer_with_fewer_groups_keeps_to_its_limit() {
 #[tokio::test]
 async fn a_task_that_panics_while_it_holds_is_a_release() {
     let scraped = Scraped::new();
-    let ylock = Ylock::in_memory().with(scraped.layer.clone());
+    let ylock = Ylock::in_memory().layer(scraped.layer.clone());
     let lock = ylock.lock("g", "a");
     let task = tokio::spawn(async move {
         let _guard = lock.write().await.unwrap();
@@ -85,7 +85,7 @@ async fn a_task_that_panics_while_it_holds_is_a_release() {
 async fn a_recorder_that_forgets_what_is_idle_loses_counts_for_ever() {
     let forgets = PrometheusBuilder::new().idle_timeout(MetricKindMask::ALL, Some(Duration::from_millis(1)));
     let (ours, forgetful) = (Scraped::new(), Scraped::over(forgets));
-    let ylock = Ylock::in_memory().with(ours.layer.clone()).with(forgetful.layer.clone());
+    let ylock = Ylock::in_memory().layer(ours.layer.clone()).layer(forgetful.layer.clone());
     let lock = ylock.lock("g", "a");
     drop(lock.write().await.unwrap());
     let counted = |scraped: &Scraped| scraped.find("ylock_acquisitions_total", &[("outcome", "at_once")]);
@@ -112,7 +112,7 @@ fn the_recorder_of_the_process() {
         assert!(error.to_string().contains(&address) && error.kind() == ErrorKind::Config, "{error}");
 
         // A client that was there before the recorder is seen from then on.
-        let early = Ylock::in_memory().with(MetricsLayer::new());
+        let early = Ylock::in_memory().layer(MetricsLayer::new());
         drop(early.lock("early", "a").write().await.unwrap());
         let installed = prometheus::install("127.0.0.1:0").unwrap();
         drop(early.lock("early", "a").write().await.unwrap());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ylock_core::{Error, ErrorKind, Key, Result, Run};
+use ylock_core::{Error, ErrorKind, JobRun, Key, Result};
 
 use super::own_row::Client;
 
@@ -29,15 +29,15 @@ pub trait RunCell: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Returns the last run of the job of a key.
-pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<Run>> {
+pub(crate) async fn last_run(client: &Client, key: &Key) -> Result<Option<JobRun>> {
     let Some(text) = cell(client)?.read_run(key).await? else { return Ok(None) };
-    Run::read(&text).map(Some).ok_or_else(|| {
+    JobRun::read(&text).map(Some).ok_or_else(|| {
         Error::new(ErrorKind::Unexpected, format!("what is stored for this job is no run: {text:?}"))
     })
 }
 
 /// Stores a run, unless there is a later one. Returns whether it is stored.
-pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+pub(crate) async fn store_run(client: &Client, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
     // What a look shows has a stamp that is as large as that of any write that was answered. It tells one thing that stamps do not: of two runs
     // of one period, the token.
     if last_run(client, key).await?.is_some_and(|last| !run.replaces(&last)) {
@@ -52,7 +52,7 @@ pub(crate) async fn store_run(client: &Client, key: &Key, run: &Run, kept: Durat
 
 /// Returns the write timestamp of a run: larger for a later period, and in one period for a run that is done. Not the token: after the last tokens of a
 /// name were forgotten, a token may be smaller. It is not in the future, so that an operator's deletion of the cell is later.
-fn stamp(run: &Run) -> i64 {
+fn stamp(run: &JobRun) -> i64 {
     // No period is as short as a microsecond: a run that is done comes before the next period.
     run.period_micros().saturating_add(i64::from(run.is_done))
 }
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn stamps_are_in_the_order_of_periods_and_of_what_is_done_in_them() {
         let run =
-            |period, token| Run::begun(period, Some(Token::from_number(token)), 0, ClientName::default());
+            |period, token| JobRun::begun(period, Some(Token::from_number(token)), 0, ClientName::default());
         let in_order = [run(7000, 9), run(7000, 1).done(), run(8000, 2), run(8000, 2).done()];
         assert!(in_order.windows(2).all(|pair| stamp(&pair[0]) < stamp(&pair[1])));
         assert!(stamp(&run(i64::MAX, 1)) > 0);

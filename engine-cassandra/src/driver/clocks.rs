@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use scylla::cluster::Node;
 use scylla::policies::load_balancing::{NodeIdentifier, SingleTargetLoadBalancingPolicy};
 use scylla::statement::{Consistency, Statement};
-use ylock_core::engine::{ClockReading, Examination, ServerFacts};
+use ylock_core::engine::{ClockReading, Diagnostics, ServerReport};
 use ylock_core::environment::Environment;
 
 use super::schema::Asker;
@@ -28,7 +28,7 @@ const GRAIN: i64 = 1_000;
 /// Warns if the clocks of two nodes differ by more than the rows of locks can bear: that costs locks, or grants one twice. Not an
 /// error: the difference may be over before the first lock is taken, and may begin when no client looks.
 pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions, environment: &dyn Environment) {
-    let mut seen = Examination::default();
+    let mut seen = Diagnostics::default();
     seen.servers = ask(asker, environment).await;
     let Some((slow, fast, apart)) = seen.clocks_apart() else { return };
     let (slow, fast) = (&slow.address, &fast.address);
@@ -48,16 +48,17 @@ pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions, environme
 }
 
 /// Asks each node for its time, and for what else it tells of itself.
-pub(super) async fn ask(asker: Asker<'_>, environment: &dyn Environment) -> Vec<ServerFacts> {
+pub(super) async fn ask(asker: Asker<'_>, environment: &dyn Environment) -> Vec<ServerReport> {
     let cluster = asker.session.get_cluster_state();
     let asking = cluster.get_nodes_info().iter().map(|node| async move {
         let address = SocketAddr::new(node.address.ip(), node.address.port()).to_string();
         if !node.is_connected() {
-            return ServerFacts::failed(address, "no connection to it can be made");
+            return ServerReport::failed(address, "no connection to it can be made");
         }
         let told = session::within(environment, PATIENCE, ask_node(asker, node, &address, environment)).await;
-        told.flatten()
-            .unwrap_or_else(|| ServerFacts::failed(address, format!("it did not answer within {PATIENCE:?}")))
+        told.flatten().unwrap_or_else(|| {
+            ServerReport::failed(address, format!("it did not answer within {PATIENCE:?}"))
+        })
     });
     join_all(asking).await
 }
@@ -67,7 +68,7 @@ async fn ask_node(
     node: &Arc<Node>,
     address: &str,
     environment: &dyn Environment,
-) -> Option<ServerFacts> {
+) -> Option<ServerReport> {
     let mut statement = Statement::new(TIME);
     statement.set_execution_profile_handle(Some(profile.clone()));
     statement.set_consistency(Consistency::One);
@@ -78,7 +79,7 @@ async fn ask_node(
     let (round_trip, after) = (environment.now().since(asked), environment.wall_micros());
     let (time, version, datacenter) =
         answer.into_rows_result().ok()?.single_row::<(i64, String, String)>().ok()?;
-    let mut facts = ServerFacts::new(address);
+    let mut facts = ServerReport::new(address);
     facts.clock = Some(ClockReading::of(before, time.saturating_mul(1_000), after, GRAIN));
     facts.round_trip = Some(round_trip);
     facts.version = Some(version);

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use scylla::response::query_result::QueryResult;
 use scylla::serialize::row::SerializeRow;
 use scylla::statement::prepared::PreparedStatement;
-use ylock_core::engine::{AcquisitionId, Examination, Meter};
+use ylock_core::engine::{AcquisitionId, Diagnostics, Meter};
 use ylock_core::environment::Environment;
 use ylock_core::{Error, Key, Result};
 
@@ -16,7 +16,7 @@ use super::connected::Connection;
 use super::schema::Asker;
 use super::statements::Statements;
 use super::values::{self, ClaimValues, RowValues};
-use super::{errors, examine, page, rows};
+use super::{diagnose, errors, page, rows};
 use crate::algorithm::clock::TimeCell;
 use crate::algorithm::runs::RunCell;
 use crate::algorithm::store::{Page, Partition, Slot, Store, Write};
@@ -85,10 +85,10 @@ impl Table {
     }
 
     /// Asks the nodes what they tell of themselves.
-    pub(crate) async fn examine(&self) -> Result<Examination> {
+    pub(crate) async fn diagnose(&self) -> Result<Diagnostics> {
         let connected = self.connection.get()?;
         let asker = Asker { session: &connected.session, profile: &connected.profiles.writes };
-        examine::examine(asker, self.options(), &*self.environment).await
+        diagnose::diagnose(asker, self.options(), &*self.environment).await
     }
 
     /// Returns how many requests this client has sent, those of connecting included, by the driver's own counters. A read counts once, also

@@ -55,7 +55,7 @@ async fn a_request_that_followed_a_release_in_doubt_is_undone_for_good() {
         assert_eq!(engine.release(&fixture.key, next.id, None).await.unwrap(), Release::Released);
         assert_eq!(fixture.fake.deliver(), 4, "a minute later");
         assert_eq!(fixture.states(), [State::Idle]);
-        assert!(fixture.locks().try_write("alice").await.unwrap().is_some());
+        assert!(fixture.locks().write("alice").now().await.unwrap().is_some());
     })
     .await;
 }
@@ -72,10 +72,10 @@ async fn a_waiter_that_was_announced_can_be_taken_back() {
         let holding = Holding::new(grant.clone(), writer.clone());
         assert!(matches!(engine.renew(&[holding]).await.remove(0).unwrap(), Renewal::Renewed { .. }));
         assert_eq!(fixture.rows()[0].next.map(|next| next.acquisition), Some(writer.id));
-        assert!(fixture.locks().try_read("alice").await.unwrap().is_none(), "behind the writer");
+        assert!(fixture.locks().read("alice").now().await.unwrap().is_none(), "behind the writer");
         assert_eq!(engine.release(&fixture.key, writer.id, None).await.unwrap(), Release::Released);
         assert_eq!(fixture.rows()[0].next, None);
-        assert!(fixture.locks().try_read("alice").await.unwrap().is_some());
+        assert!(fixture.locks().read("alice").now().await.unwrap().is_some());
         let renewed = engine.renew(&[Holding::new(grant, None)]).await.remove(0).unwrap();
         assert!(matches!(renewed, Renewal::Renewed { .. }), "the reader holds on: {renewed:?}");
         assert_eq!(engine.release(&fixture.key, writer.id, None).await.unwrap(), Release::WasGone);
@@ -94,7 +94,7 @@ async fn a_waiter_that_was_announced_goes_with_its_grant() {
         engine.renew(&[Holding::new(grant, next)]).await.remove(0).unwrap();
         engine.release(&fixture.key, request.id, None).await.unwrap();
         assert_eq!((fixture.states(), fixture.rows()[0].next), (vec![State::Idle], None));
-        assert!(fixture.locks().try_write("alice").await.unwrap().is_some());
+        assert!(fixture.locks().write("alice").now().await.unwrap().is_some());
     })
     .await;
 }

@@ -45,7 +45,7 @@ async fn the_release_of_a_lost_lock_leaves_the_next_one_alone() {
         assert!(new.token() > old.token());
         assert_eq!(old.unlock().await.unwrap(), Unlocked::WasLost);
         assert!(new.is_valid());
-        assert!(fixture.locks().try_write("alice").await.unwrap().is_none());
+        assert!(fixture.locks().write("alice").now().await.unwrap().is_none());
     })
     .await;
 }

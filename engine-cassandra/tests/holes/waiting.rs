@@ -76,7 +76,7 @@ async fn a_writer_behind_its_own_readers_is_seen_elsewhere() {
             seen.rows.iter().any(|seen| seen.row.as_ref().is_some_and(|row| row.next.is_some()))
         })
         .await;
-        assert!(there.try_read("alice").await.unwrap().is_none());
+        assert!(there.read("alice").now().await.unwrap().is_none());
         assert!(!writer.is_finished());
         drop(reader);
         assert_eq!(writer.await.unwrap().mode(), Mode::Write);
@@ -121,7 +121,7 @@ async fn nobody_enters_over_its_own_late_withdrawal() {
             "{:?}",
             fixture.states()
         );
-        assert!(fixture.locks().try_write("alice").await.unwrap().is_none());
+        assert!(fixture.locks().write("alice").now().await.unwrap().is_none());
         drop(guard);
     })
     .await;
@@ -289,7 +289,7 @@ async fn nobody_enters_whose_claim_is_not_there() {
         fixture.fake.expire(&fixture.key);
         acquiring.await.unwrap();
         assert_eq!(fixture.states(), [State::Claimed], "the claim was shown again before it was relied on");
-        assert!(fixture.locks().try_write("alice").await.unwrap().is_none());
+        assert!(fixture.locks().write("alice").now().await.unwrap().is_none());
     })
     .await;
 }

@@ -41,7 +41,7 @@ async fn a_late_write_does_not_come_back() {
         assert!(guard.unlock().await.unwrap().is_released());
         assert_eq!(fixture.fake.deliver(), 1);
         assert_eq!(fixture.states(), [State::Idle]);
-        assert!(fixture.locks().try_write("alice").await.unwrap().is_some());
+        assert!(fixture.locks().write("alice").now().await.unwrap().is_some());
     })
     .await;
 }

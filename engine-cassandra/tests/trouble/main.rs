@@ -56,7 +56,7 @@ async fn one_node_fails(how: How) {
     let broken = Broken::one(2, how).await;
     traffic.until_more().await;
     let newcomer = within(LEASE * 2, "a new client connects", cluster::client_with(LEASE)).await;
-    let taken = newcomer.locks(held.group()).try_write("held-0").await.unwrap();
+    let taken = newcomer.locks(held.group()).write("held-0").now().await.unwrap();
     assert!(taken.is_none(), "what is held stays held");
     // Every lease was renewed at least once without the node.
     tokio::time::sleep(LEASE + LEASE / 2).await;
@@ -127,7 +127,7 @@ async fn without_a_majority_nothing_is_acquired_until_it_is_back() {
     for attempt in ["try_write", "write"] {
         let outcome = match attempt {
             "write" => within(LEASE * 2, "an answer", users.write("free")).await.map(Some),
-            _ => within(LEASE, "an answer", users.try_write("free")).await,
+            _ => within(LEASE, "an answer", users.write("free").now()).await,
         };
         let error = outcome.err().unwrap_or_else(|| panic!("{attempt} was granted by one node of three"));
         // Or it is unknown whether the claim got through: then it is being undone, and nothing was acquired either.

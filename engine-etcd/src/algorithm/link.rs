@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use ylock_core::engine::{Examination, Meter};
+use ylock_core::engine::{Diagnostics, Meter};
 use ylock_core::environment::Environment;
 
 use super::names::Names;
@@ -57,8 +57,8 @@ impl Link {
     }
 
     /// Asks each server what it tells of itself.
-    pub(crate) async fn examine(&self) -> Examination {
-        self.store.examine().await
+    pub(crate) async fn diagnose(&self) -> Diagnostics {
+        self.store.diagnose().await
     }
 
     /// Makes a lease for something that is no lock.

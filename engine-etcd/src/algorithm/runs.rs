@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::{Error, ErrorKind, Key, Result, Run};
+use ylock_core::{Error, ErrorKind, JobRun, Key, Result};
 
 use super::link::Link;
 use super::store::{Condition, Entry, Fault, Keys, Look, Put, Step, Transaction, to_error};
@@ -11,13 +11,13 @@ use super::store::{Condition, Entry, Fault, Keys, Look, Put, Step, Transaction, 
 const ATTEMPTS: u32 = 8;
 
 /// Returns the last run of the job of a key.
-pub(crate) async fn last_run(link: &Link, key: &Key) -> Result<Option<Run>> {
+pub(crate) async fn last_run(link: &Link, key: &Key) -> Result<Option<JobRun>> {
     let stored = stored(link, link.names.run(key)).await.map_err(to_error)?;
     stored.map(|entry| read(&entry)).transpose()
 }
 
 /// Stores a run, unless there is a later one. Returns whether it is stored.
-pub(crate) async fn store_run(link: &Link, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+pub(crate) async fn store_run(link: &Link, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
     let lease = link.grant(seconds(kept)).await.map_err(to_error)?;
     let replaced = store(link, link.names.run(key), run, lease).await;
     // The lease that the key does not have any more: this one, if the run is not stored, or that of the run before. If it is not known whether the
@@ -44,7 +44,7 @@ enum Stored {
     Kept,
 }
 
-async fn store(link: &Link, key: Vec<u8>, run: &Run, lease: i64) -> Result<Stored, Fault> {
+async fn store(link: &Link, key: Vec<u8>, run: &JobRun, lease: i64) -> Result<Stored, Fault> {
     let value = run.to_text().into_bytes();
     for _ in 0..ATTEMPTS {
         let before = stored(link, key.clone()).await?;
@@ -74,8 +74,8 @@ async fn stored(link: &Link, key: Vec<u8>) -> Result<Option<Entry>, Fault> {
     Ok(outcome.seen(0).entries.into_iter().next())
 }
 
-fn read(entry: &Entry) -> Result<Run> {
-    let run = std::str::from_utf8(&entry.value).ok().and_then(Run::read);
+fn read(entry: &Entry) -> Result<JobRun> {
+    let run = std::str::from_utf8(&entry.value).ok().and_then(JobRun::read);
     run.ok_or_else(|| {
         let (key, value) = (String::from_utf8_lossy(&entry.key), String::from_utf8_lossy(&entry.value));
         Error::new(ErrorKind::Unexpected, format!("the key {key} has no run of a job in it: {value:?}"))

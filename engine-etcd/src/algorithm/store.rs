@@ -14,7 +14,7 @@ use std::fmt;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::oneshot;
-use ylock_core::engine::Examination;
+use ylock_core::engine::Diagnostics;
 use ylock_core::{Error, ErrorKind};
 
 /// A request, not sent before it is polled.
@@ -32,8 +32,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn revoke(&self, lease: i64) -> Pending<'_, ()>;
 
     /// Asks each server what it tells of itself.
-    fn examine(&self) -> BoxFuture<'_, Examination> {
-        Box::pin(std::future::ready(Examination::default()))
+    fn diagnose(&self) -> BoxFuture<'_, Diagnostics> {
+        Box::pin(std::future::ready(Diagnostics::default()))
     }
 
     /// Watches a key from now on: until it is deleted, and also until it is changed if `changes`.

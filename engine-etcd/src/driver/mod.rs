@@ -2,8 +2,8 @@
 //! everything is sent. It is made again, to the next member, when that one does not answer; nothing is sent again by itself.
 
 mod connect;
+mod diagnose;
 mod errors;
-mod examine;
 mod live;
 mod messages;
 mod requests;
@@ -25,7 +25,7 @@ use tonic::client::Grpc;
 use tonic_prost::ProstCodec;
 use ylock_core::Result;
 use ylock_core::connection::{Live, SharedConnection, Timeouts, driven};
-use ylock_core::engine::Examination;
+use ylock_core::engine::Diagnostics;
 use ylock_core::environment::{Answer, Environment, Moment};
 
 use self::connect::Connector;
@@ -192,8 +192,8 @@ impl Store for Servers {
         })
     }
 
-    fn examine(&self) -> futures_util::future::BoxFuture<'_, Examination> {
-        Box::pin(examine::examine(&self.connector, &*self.environment))
+    fn diagnose(&self) -> futures_util::future::BoxFuture<'_, Diagnostics> {
+        Box::pin(diagnose::diagnose(&self.connector, &*self.environment))
     }
 
     fn watch(&self, key: Vec<u8>, changes: bool) -> Pending<'_, Watching> {

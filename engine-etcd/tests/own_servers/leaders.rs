@@ -87,7 +87,7 @@ async fn without_a_majority_the_holder_is_told_in_time_and_with_one_the_next_get
     }
     let locks = two.locks("users");
     until("the next gets in", async || {
-        locks.write_within("alice", LEASE).await.is_ok_and(|got| got.is_some())
+        locks.write("alice").within(LEASE).await.is_ok_and(|got| got.is_some())
     })
     .await;
     drop(guard);

@@ -68,7 +68,7 @@ async fn a_login_that_has_ended_is_renewed_and_costs_no_lock() {
             assert!(within("it is answered", idle.verify("users", "alice", token)).await.unwrap());
         }
         tokio::time::sleep(TOKEN * 2).await;
-        assert!(idle.locks("users").try_write("alice").await.unwrap().is_none());
+        assert!(idle.locks("users").write("alice").now().await.unwrap().is_none());
         assert!(within("given back", guard.unlock()).await.unwrap().is_released());
         assert!(super::granted(waiting).await.token().unwrap() > token);
     }

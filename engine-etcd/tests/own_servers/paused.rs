@@ -37,7 +37,7 @@ async fn a_holder_that_was_paused_knows_at_once_and_disturbs_no_other() {
     other.knows_that_it_was_lost().await;
     // The grant has been renewed since.
     tokio::time::sleep(LEASE).await;
-    assert!(guard.is_valid() && third.locks("users").try_write("alice").await.unwrap().is_none());
+    assert!(guard.is_valid() && third.locks("users").write("alice").now().await.unwrap().is_none());
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
     assert!(other.says_token("again").await > next_token);
 }

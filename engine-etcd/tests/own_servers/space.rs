@@ -54,7 +54,7 @@ async fn what_is_held_is_lost_without_space_and_told_and_what_is_new_is_refused_
     use_up(&cluster).await;
 
     for (ylock, what) in [(&one, "a client that has an etcd lease"), (&new, "one that has none")] {
-        let error = within(what, ylock.locks("users").try_write("bob")).await.unwrap_err();
+        let error = within(what, ylock.locks("users").write("bob").now()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:#}");
         assert!(error.to_string().contains("space of the servers is used up"), "{what}: {error:#}");
         let since = quiet_time();

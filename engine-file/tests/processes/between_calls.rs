@@ -73,8 +73,8 @@ async fn a_process_that_stops_in_the_middle_stops_one_lock_and_enters_no_second_
         let mut other = start(TEST, &folder, &number.to_string());
         let has_stopped = other.has_stopped().await;
         // Other locks go on.
-        assert!(users.try_write("bob").await.unwrap().is_some(), "point {number}");
-        let guard = match within("an answer", users.try_write("alice")).await {
+        assert!(users.write("bob").now().await.unwrap().is_some(), "point {number}");
+        let guard = match within("an answer", users.write("alice").now()).await {
             Ok(guard) => guard,
             Err(error) => {
                 assert_eq!(error.kind(), ErrorKind::Unavailable, "point {number}");
@@ -152,7 +152,7 @@ async fn removed_before_it_is_locked(test: &str, before: impl Fn(&Path)) {
         before(&file);
         // Removes it, unless the other process has it locked.
         last.close().await;
-        if let (false, Ok(Some(guard))) = (file.exists(), ylock.locks("users").try_write("alice").await) {
+        if let (false, Ok(Some(guard))) = (file.exists(), ylock.locks("users").write("alice").now().await) {
             let before = other.has_said();
             other.go_on();
             if before.is_empty() {
@@ -175,7 +175,7 @@ async fn a_try_that_fails_keeps_no_other_client_out() {
     const TEST: &str = "between_calls::a_try_that_fails_keeps_no_other_client_out";
     if let Some((number, ylock)) = told(LEASE).await {
         stop_at(number.parse().unwrap(), false);
-        let refused = ylock.locks("users").try_write("alice").await.unwrap().is_none();
+        let refused = ylock.locks("users").write("alice").now().await.unwrap().is_none();
         return ChildProcess::say(if refused { "left" } else { "holds 0" });
     }
     let folder = Folder::new();
@@ -184,7 +184,7 @@ async fn a_try_that_fails_keeps_no_other_client_out() {
     for number in 1..POINTS {
         let mut other = start(TEST, &folder, &number.to_string());
         let has_stopped = other.has_stopped().await;
-        match another.locks("users").try_read("alice").await {
+        match another.locks("users").read("alice").now().await {
             Ok(reads) => assert!(reads.is_some(), "point {number}: refused though only readers are inside"),
             Err(error) => assert_eq!(error.kind(), ErrorKind::Unavailable, "point {number}"),
         }

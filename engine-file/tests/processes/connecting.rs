@@ -182,7 +182,7 @@ async fn the_first_client_may_be_killed_at_any_point_of_clearing() {
         let said = start(TEST, &folder, &format!("{number} ends")).says_until_it_ends().await;
         let ylock = client(folder.path(), LEASE).await;
         let guard =
-            ylock.locks("users").try_write("alice").await.unwrap().expect("nothing of the others counts");
+            ylock.locks("users").write("alice").now().await.unwrap().expect("nothing of the others counts");
         assert!(guard.token().unwrap().get() > highest, "point {number}");
         highest = guard.token().unwrap().get();
         drop(guard);

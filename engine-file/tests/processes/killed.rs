@@ -38,9 +38,9 @@ async fn a_try_gets_what_a_killed_process_held() {
     let ylock = client(folder.path(), LEASE).await;
     let mut other = start("killed::a_try_gets_what_a_killed_process_held", &folder, "");
     let token = other.says_token("holds").await;
-    assert!(ylock.locks("users").try_write("alice").await.unwrap().is_none());
+    assert!(ylock.locks("users").write("alice").now().await.unwrap().is_none());
     drop(other);
-    let guard = ylock.locks("users").try_write("alice").await.unwrap().expect("its holder has ended");
+    let guard = ylock.locks("users").write("alice").now().await.unwrap().expect("its holder has ended");
     assert!(guard.token().unwrap().get() > token);
 }
 
@@ -114,7 +114,7 @@ async fn nothing_is_left_of_processes_that_were_killed() {
     // Whoever comes clears away what the dead have left, and nothing of those that live.
     let another = client(folder.path(), LEASE).await;
     assert_eq!((folder.locks(), folder.clients().len()), (vec!["users=held".to_owned()], 2));
-    assert!(another.locks("users").try_write("held").await.unwrap().is_none() && held.is_valid());
+    assert!(another.locks("users").write("held").now().await.unwrap().is_none() && held.is_valid());
     drop(held);
     ylock.close().await;
     another.close().await;
@@ -134,7 +134,7 @@ async fn the_first_client_clears_what_is_left_of_all() {
     assert_eq!((folder.locks().len(), folder.clients().len()), (1, 1));
     let ylock = client(folder.path(), LEASE).await;
     assert_eq!((folder.locks().len(), folder.clients().len()), (0, 1));
-    let guard = ylock.locks("users").try_write("alice").await.unwrap().unwrap();
+    let guard = ylock.locks("users").write("alice").now().await.unwrap().unwrap();
     assert!(guard.token().unwrap().get() > token);
 }
 
@@ -164,7 +164,7 @@ async fn its_holder_is_told(folder: &Folder, ylock: &Ylock, guard: Guard) {
     assert!(error.to_string().contains("was removed, moved or mounted over"), "{error}");
     // Another client makes it anew.
     let another = client(folder.path(), SOON / 2).await;
-    assert!(another.locks("users").try_write("alice").await.unwrap().is_some());
+    assert!(another.locks("users").write("alice").now().await.unwrap().is_some());
 }
 
 /// Another program has removed the pipe of a client that lives.
@@ -176,9 +176,9 @@ async fn a_client_whose_pipe_is_missing_is_not_taken_for_dead() {
     for pipe in folder.clients() {
         std::fs::remove_file(folder.path().join("clients").join(pipe)).unwrap();
     }
-    assert!(another.locks("users").try_write("alice").await.unwrap().is_none());
+    assert!(another.locks("users").write("alice").now().await.unwrap().is_none());
     let third = client(folder.path(), LEASE).await;
-    assert!(third.locks("users").try_write("alice").await.unwrap().is_none() && guard.is_valid());
+    assert!(third.locks("users").write("alice").now().await.unwrap().is_none() && guard.is_valid());
 }
 
 /// The reader came after the writer had begun to wait, and got in before it: the writer does not know of that reader until another one leaves.

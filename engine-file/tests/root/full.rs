@@ -42,7 +42,7 @@ async fn a_lock_for_which_there_is_no_room_is_an_error_that_names_the_disk() {
     let (ylock, patient) = (client(&disk, SHORT).await, client(&disk, LEASE).await);
     disk.fill_but(0);
     let users = ylock.locks("users");
-    let error = within("an answer", users.try_write("bob")).await.unwrap_err();
+    let error = within("an answer", users.write("bob").now()).await.unwrap_err();
     names_the_disk(&error, "locks/users=bob");
     let error = within("it gives up after a lease", users.write("bob")).await.unwrap_err();
     names_the_disk(&error, "locks/users=bob");
@@ -50,10 +50,10 @@ async fn a_lock_for_which_there_is_no_room_is_an_error_that_names_the_disk() {
     // A waiter that bears it goes on when there is room.
     let users = patient.locks("users");
     let waits = tokio::spawn(async move { users.write("bob").await });
-    within("an answer", ylock.locks("users").try_write("alice")).await.unwrap_err();
+    within("an answer", ylock.locks("users").write("alice").now()).await.unwrap_err();
     disk.free();
     let guard = within("it gets in", waits).await.unwrap().unwrap();
-    assert!(ylock.locks("users").try_write("bob").await.unwrap().is_none());
+    assert!(ylock.locks("users").write("bob").now().await.unwrap().is_none());
     drop(guard);
 }
 

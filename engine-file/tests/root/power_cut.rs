@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ylock_core::{Error, OncePer, Period, Ylock};
+use ylock_core::{Error, JobOutcome, Period, Ylock};
 use ylock_engine_file::{FileEngine, FileOptions};
 use ylock_testkit::ChildProcess;
 
@@ -34,11 +34,11 @@ fn run(command: &mut Command) -> bool {
     command.output().is_ok_and(|output| output.status.success())
 }
 
-async fn run_job(mounted: &Mounted) -> OncePer<()> {
+async fn run_job(mounted: &Mounted) -> JobOutcome<()> {
     run_job_in(&mounted.0.join("ylock")).await.unwrap()
 }
 
-async fn run_job_in(folder: &Path) -> Result<OncePer<()>, Error> {
+async fn run_job_in(folder: &Path) -> Result<JobOutcome<()>, Error> {
     let ylock = Ylock::new(FileEngine::connect(&FileOptions::new(folder)).await?);
     // So long that it has begun and does not end while this test runs.
     let period = Period::of(Duration::from_secs(365 * 24 * 3600));
@@ -60,11 +60,11 @@ async fn a_job_that_has_begun_is_not_run_again_in_its_period() {
         return skip(TEST, "it needs mkfs.ext4 and loop devices, for a disk in a file");
     };
     // The first file of all: that its folders are on the disk, too, is what counts.
-    assert!(matches!(run_job(&mounted).await, OncePer::Ran(())));
+    assert!(matches!(run_job(&mounted).await, JobOutcome::Ran(())));
     fs::copy(&disk, &copy).unwrap();
     let after = Mounted::mount(&copy, folder.beside("after")).expect("as before");
     let again = run_job(&after).await;
-    assert!(matches!(again, OncePer::AlreadyRun(_)), "{again:?}");
+    assert!(matches!(again, JobOutcome::AlreadyRun(_)), "{again:?}");
 }
 
 /// The folder that it is in may be in a file system that cannot be synced, such as one that is only read.

@@ -172,7 +172,7 @@ async fn use_it(folder: &Path) {
     let used = async {
         let ylock = connect(folder, Access::Group).await?;
         let users = ylock.locks("users");
-        drop((users.try_write("alice").await?, users.try_write("long".repeat(200)).await?));
+        drop((users.write("alice").now().await?, users.write("long".repeat(200)).now().await?));
         let hourly = Period::of(Duration::from_secs(3600));
         ylock.locks("jobs").once_per("report", hourly, |_| async {}).await?;
         ylock.close().await;

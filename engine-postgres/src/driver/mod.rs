@@ -3,8 +3,8 @@
 mod calls;
 mod connection;
 mod connector;
+mod diagnose;
 mod errors;
-mod examine;
 mod layout;
 mod listener;
 mod server;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio_postgres::{Error as DriverError, Row};
 use ylock_core::Result;
-use ylock_core::engine::{Examination, Meter};
+use ylock_core::engine::{Diagnostics, Meter};
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::server_clock::TellsTime;
 
@@ -16,7 +16,7 @@ use super::connection::Connection;
 use super::connector::Connector;
 use super::server::{self, Promises};
 use super::session::{Argument, Text};
-use super::{errors, examine, layout};
+use super::{diagnose, errors, layout};
 use crate::options::PostgresOptions;
 
 pub(super) type Answered = std::result::Result<Vec<Row>, DriverError>;
@@ -124,8 +124,8 @@ impl Store {
     }
 
     /// Asks what the server tells of itself.
-    pub(crate) async fn examine(&self) -> Result<Examination> {
-        examine::examine(self).await
+    pub(crate) async fn diagnose(&self) -> Result<Diagnostics> {
+        diagnose::diagnose(self).await
     }
 
     /// Sends a statement that is about no lock, over the connection for requests.

@@ -96,7 +96,7 @@ async fn the_first_call_of_a_session_may_take_longer_than_a_request() {
     let options = server.options().with_lease(LONG);
     assert!(options.request_timeout() < Duration::from_secs(3));
     let ylock = client_with(options).await;
-    unlock(within("it gets in", ylock.locks("users").try_write("alice")).await.unwrap().unwrap()).await;
+    unlock(within("it gets in", ylock.locks("users").write("alice").now()).await.unwrap().unwrap()).await;
     assert!(server.end_connections(false).await > 0);
     unlock(acquire(&ylock).await).await;
 }

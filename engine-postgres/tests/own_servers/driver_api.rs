@@ -84,11 +84,11 @@ async fn waits_for_locks_of_a_transaction_are_given_up_at_once() {
     }
     let locks = ylock.locks("users");
     for _ in 0..3 {
-        let waits = async || try_join_all(names.iter().map(|name| locks.write_within(name, LEASE / 2))).await;
+        let waits = async || try_join_all(names.iter().map(|name| locks.write(name).within(LEASE / 2))).await;
         let given_up = within("they give up", answered(waits)).await.unwrap();
         assert!(given_up.iter().all(Option::is_none));
         // Behind all that the waits have left.
-        unlock(within("a try is answered", locks.try_write("bob")).await.unwrap().unwrap()).await;
+        unlock(within("a try is answered", locks.write("bob").now()).await.unwrap().unwrap()).await;
         assert!(guard.is_valid());
     }
     tokio::time::sleep(OUTLASTS).await;
@@ -286,7 +286,7 @@ async fn waiters_bear_a_transaction_that_asserts_the_holder_for_long() {
     while tokio::time::Instant::now() < end {
         assert!(is_held(&three).await, "an answer and no error");
         let of_users = three.locks("users");
-        let waits = async || try_join_all((0..10).map(|_| of_users.write_within("alice", LEASE / 4))).await;
+        let waits = async || try_join_all((0..10).map(|_| of_users.write("alice").within(LEASE / 4))).await;
         assert!(answered(waits).await.unwrap().iter().all(Option::is_none));
         assert!(guard.is_valid(), "it is renewed beside them");
     }
@@ -359,7 +359,7 @@ async fn a_writer_that_becomes_a_reader_while_a_transaction_asserts_it_stays_hel
         let mut raw = server.client().await;
         let transaction = asserting(&mut raw, &guard).await;
         let downgraded = tokio::spawn(guard.downgrade());
-        let reads = async || two.locks("users").try_read("alice").await.unwrap().is_some();
+        let reads = async || two.locks("users").read("alice").now().await.unwrap().is_some();
         let end = tokio::time::Instant::now() + OUTLASTS;
         while tokio::time::Instant::now() < end {
             assert!(!downgraded.is_finished() && lost.loss().is_none() && !reads().await);

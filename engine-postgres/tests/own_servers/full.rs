@@ -18,7 +18,7 @@ async fn fill(server: &OwnServer, disk: &SmallDisk, tries: &Ylock) {
     until("a client that only tries is told", async || {
         // It may have begun again with the room that was left.
         server.fill_log().await;
-        match tries.locks("users").try_write("bob").await {
+        match tries.locks("users").write("bob").now().await {
             Ok(guard) => {
                 drop(guard);
                 false

@@ -68,7 +68,7 @@ async fn unlock(guard: Guard) {
 
 async fn is_held(ylock: &Ylock) -> bool {
     let of_users = ylock.locks("users");
-    within("a try is answered", answered(|| of_users.try_write("alice"))).await.unwrap().is_none()
+    within("a try is answered", answered(|| of_users.write("alice").now())).await.unwrap().is_none()
 }
 
 async fn waiters(ylock: &Ylock) -> usize {

@@ -83,9 +83,9 @@ async fn a_role_that_may_not_write_does_not_keep_its_program() {
     let (engine, holds) = (Arc::new(engine_with(&options).await), client_with(options).await);
     let guard = acquire(&holds).await;
     server.execute("revoke execute on all functions in schema ylock from public").await;
-    let (before, ylock) = (engine.requests(), Ylock::over(engine.clone()).with_options(lease()));
+    let (before, ylock) = (engine.requests(), Ylock::from_arc(engine.clone()).with_options(lease()));
     let lock = ylock.lock("users", "bob");
-    for error in [lock.try_write().await.err(), lock.write().await.err()] {
+    for error in [lock.write().now().await.err(), lock.write().await.err()] {
         let error = error.expect("it may not");
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");
         assert!(error.to_string().contains("permission denied"), "{error}");

@@ -239,7 +239,7 @@ async fn a_row_that_remembers_what_was_undone_stays_until_that_is_over() {
 async fn the_server_tells_what_it_is_and_what_is_wrong_with_it() {
     let server = OwnServer::start().await;
     let ylock = client(&server, LONG).await;
-    let seen = ylock.examine().await.unwrap();
+    let seen = ylock.diagnose().await.unwrap();
     let told = &seen.servers[0];
     assert_eq!(
         (told.role.as_deref(), told.login.as_deref(), told.encrypted),
@@ -249,7 +249,7 @@ async fn the_server_tells_what_it_is_and_what_is_wrong_with_it() {
         told.clock.is_some_and(|clock| clock.apart() < Duration::from_secs(1)) && told.fault.is_none(),
         "{told:?}"
     );
-    assert_eq!(seen.risks.len(), 1, "it does not wait for its disk: {seen:?}");
+    assert_eq!(seen.findings.len(), 1, "it does not wait for its disk: {seen:?}");
     let _standby = server.standby("second").await;
-    assert_eq!(ylock.examine().await.unwrap().risks.len(), 2, "it does not wait for its standby");
+    assert_eq!(ylock.diagnose().await.unwrap().findings.len(), 2, "it does not wait for its standby");
 }

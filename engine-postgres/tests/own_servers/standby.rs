@@ -94,8 +94,8 @@ async fn a_program_that_keeps_the_log_is_no_standby() {
 async fn an_archive_is_no_standby_and_is_told() {
     let server = OwnServer::start_with(&["archive_mode=on", "archive_command=/bin/true"], &[]).await;
     let archives = async |ylock: &Ylock| {
-        let seen = ylock.examine().await.unwrap();
-        seen.risks.iter().filter(|risk| risk.what.contains("archive")).count()
+        let seen = ylock.diagnose().await.unwrap();
+        seen.findings.iter().filter(|risk| risk.what.contains("archive")).count()
     };
     let ylock = client(&server, LONG).await;
     let promised = ylock.guarantees();
@@ -119,7 +119,7 @@ async fn a_standby_that_comes_while_a_client_is_connected_is_refused() {
     let is_safe = |ylock: &Ylock| ylock.guarantees().fencing && ylock.guarantees().exclusive_after_failover;
     server.execute("select pg_create_physical_replication_slot('third')").await;
     until("the slot is noticed", async || !is_safe(&ylock)).await;
-    let error = ylock.locks("users").try_write("bob").await.unwrap_err();
+    let error = ylock.locks("users").write("bob").now().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     assert!(error.to_string().contains("third"), "{error}");
     drop(within("it is accepted", accepting.locks("users").write("bob")).await.unwrap());
@@ -135,7 +135,7 @@ async fn a_standby_that_comes_while_a_client_is_connected_is_refused() {
     server.execute("alter system set synchronous_standby_names = ''; ").await;
     server.execute("select pg_reload_conf()").await;
     until("it does not wait any more", async || !is_safe(&ylock)).await;
-    assert_eq!(ylock.locks("users").try_write("bob").await.unwrap_err().kind(), ErrorKind::Config);
+    assert_eq!(ylock.locks("users").write("bob").now().await.unwrap_err().kind(), ErrorKind::Config);
     unlock(guard).await;
 }
 
@@ -177,7 +177,7 @@ async fn a_commit_that_the_server_gives_up_waiting_for_is_not_believed() {
     until("it is free", async || !is_held(&ylock).await).await;
     standby.kill();
     let trying = tokio::spawn(async move {
-        let tried = ylock.locks("users").try_write("bob").await;
+        let tried = ylock.locks("users").write("bob").now().await;
         (ylock, tried)
     });
     let cancel = "select count(pg_cancel_backend(pid)) from pg_stat_activity where wait_event = 'SyncRep'";
@@ -207,7 +207,7 @@ async fn a_standby_that_is_away_costs_the_server_a_few_connections_of_a_client()
     let number = AtomicU32::new(0);
     let try_next = async || {
         let name = number.fetch_add(1, Ordering::Relaxed).to_string();
-        ylock.locks("users").try_write(name).await
+        ylock.locks("users").write(name).now().await
     };
     until("no connection is opened any more", async || {
         let tried = try_next().await;
@@ -225,7 +225,7 @@ async fn a_standby_that_is_away_costs_the_server_a_few_connections_of_a_client()
     server.execute("alter system set synchronous_standby_names = ''").await;
     server.execute("select pg_reload_conf()").await;
     until("it goes on", async || {
-        ylock.locks("users").try_write("carol").await.is_ok_and(|held| held.is_some())
+        ylock.locks("users").write("carol").now().await.is_ok_and(|held| held.is_some())
     })
     .await;
 }
@@ -305,7 +305,7 @@ async fn a_lock_that_the_standby_lacks_is_told_as_lost() {
     let reason = within("the holder is told", guard.lost()).await;
     assert!(matches!(reason, LossReason::Gone | LossReason::Lapsed), "{reason:?}");
     until("it is free", async || {
-        two.locks("users").try_write("bob").await.is_ok_and(|guard| guard.is_some())
+        two.locks("users").write("bob").now().await.is_ok_and(|guard| guard.is_some())
     })
     .await;
 }

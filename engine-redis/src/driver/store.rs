@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use ylock_core::engine::{Examination, Meter};
+use ylock_core::engine::{Diagnostics, Meter};
 use ylock_core::environment::{BackgroundTask, BoxFuture, Environment, Moment};
 use ylock_core::server_clock::TellsTime;
 use ylock_core::{Error, ErrorKind, Result};
@@ -15,7 +15,7 @@ use super::connection::{Answered, CallOptions, Connection, Endpoint, Outcome};
 use super::connector::{Connector, Surroundings};
 use super::scripts::{Answer, Call};
 use super::sentinel::{Sentinels, WATCH};
-use super::{examine, server};
+use super::{diagnose, server};
 use crate::options::{Eviction, RedisOptions, Topology};
 
 /// The name of the server that keeps all locks, whichever it is now. The names of a cluster's servers have a colon.
@@ -127,7 +127,7 @@ impl Store {
     }
 
     /// Asks the servers that keep locks what they tell of themselves.
-    pub(crate) async fn examine(&self) -> Result<Examination> {
+    pub(crate) async fn diagnose(&self) -> Result<Diagnostics> {
         self.look().await;
         let servers = match &self.servers {
             Servers::One(connection) => {
@@ -135,7 +135,7 @@ impl Store {
             }
             Servers::Cluster(cluster) => cluster.all()?,
         };
-        Ok(examine::examine(servers, &*self.environment, self.request_timeout).await)
+        Ok(diagnose::diagnose(servers, &*self.environment, self.request_timeout).await)
     }
 
     /// Returns whether no server throws away locks, as far as is known.

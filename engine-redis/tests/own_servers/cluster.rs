@@ -86,8 +86,8 @@ async fn a_waiter_keeps_its_turn_while_its_part_moves() {
     let options = cluster.options().with_lease(LONG);
     let (one, three) = (client_with(options.clone()).await, client_with(options.clone()).await);
     let engine = Arc::new(RedisEngine::connect(&options).await.unwrap());
-    let two =
-        Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>).with_options(Options::default().with_lease(LONG));
+    let two = Ylock::from_arc(Arc::clone(&engine) as Arc<dyn Engine>)
+        .with_options(Options::default().with_lease(LONG));
     let guard = one.locks("users").write("alice").await.unwrap();
     let mut waiting = joins(&two, 0).await;
     let (place, keeper) = cluster.place_of("users").await;

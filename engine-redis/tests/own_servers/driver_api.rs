@@ -10,7 +10,7 @@ use super::client_with;
 use super::own_server::{Disk, OwnServer};
 
 async fn is_held(ylock: &Ylock) -> bool {
-    ylock.locks("users").try_write("alice").await.unwrap().is_none()
+    ylock.locks("users").write("alice").now().await.unwrap().is_none()
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tracing::Level;
 use ylock_core::engine::{Engine, Holding, LossReason, Release, Renewal};
-use ylock_core::{ClientName, Error, ErrorKind, Key, Mode, OncePer, Period, Run};
+use ylock_core::{ClientName, Error, ErrorKind, JobOutcome, JobRun, Key, Mode, Period};
 use ylock_engine_redis::RedisEngine;
 use ylock_engine_redis::options::Eviction;
 use ylock_testkit::Log;
@@ -59,7 +59,7 @@ async fn a_lock_that_was_thrown_away_is_not_granted_again() {
         let (one, two) = (client(&server, LONG).await, client(&server, LONG).await);
         let guard = one.locks("users").write("alice").await.unwrap();
         throw_away_all(&server, policy).await;
-        match two.locks("users").try_write("alice").await {
+        match two.locks("users").write("alice").now().await {
             Err(error) => is_about(&error, &server, policy),
             Ok(second) => panic!("{policy}: first valid {}, second {second:?}", guard.is_valid()),
         }
@@ -113,7 +113,7 @@ async fn a_period_is_not_run_again_because_its_run_was_thrown_away() {
     let server = OwnServer::start(Disk::Nothing).await;
     let engine = engine(&server, LONG).await;
     let key = Key::new("users", "alice").unwrap();
-    let run = |period| Run::begun(period, None, 0, ClientName::default());
+    let run = |period| JobRun::begun(period, None, 0, ClientName::default());
     assert!(engine.store_run(&key, &run(7), LONG).await.unwrap());
     throw_away_all(&server, "allkeys-lru").await;
     assert_eq!(engine.last_run(&key).await.unwrap(), None);
@@ -138,7 +138,7 @@ async fn what_is_accepted_is_not_promised() {
         drop(ylock.locks("users").write("alice").await.unwrap());
         let hour = Period::of(Duration::from_secs(3_600));
         let ran = ylock.locks("jobs").once_per("hourly", hour, |_| async {}).await.unwrap();
-        assert!(matches!(ran, OncePer::Ran(_)), "{ran:?}");
+        assert!(matches!(ran, JobOutcome::Ran(_)), "{ran:?}");
     }
 }
 
@@ -151,7 +151,7 @@ async fn where_it_is_accepted_that_locks_are_thrown_away_tokens_grow() {
     let (one, two) = (client_with(options()).await, client_with(options()).await);
     let first = one.locks("users").write("alice").await.unwrap();
     throw_away_all(&server, "allkeys-lru").await;
-    let second = two.locks("users").try_write("alice").await.unwrap().expect("it was thrown away");
+    let second = two.locks("users").write("alice").now().await.unwrap().expect("it was thrown away");
     assert!(second.token() > first.token(), "{:?} after {:?}", second.token(), first.token());
 }
 
@@ -163,7 +163,7 @@ async fn a_server_that_comes_to_evict_lends_no_lock_until_it_keeps_them() {
     let (log, _logging) = Log::of(Level::ERROR);
     let (holder, ylock) = (client(&server, LONG).await, client(&server, LONG).await);
     let guard = holder.locks("users").write("alice").await.unwrap();
-    let tries = async || ylock.locks("users").try_write("alice").await;
+    let tries = async || ylock.locks("users").write("alice").now().await;
     assert!(tries().await.unwrap().is_none());
     server.command(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]).await;
     server.command(&["CONFIG", "SET", "maxmemory", "1gb"]).await;
@@ -173,7 +173,7 @@ async fn a_server_that_comes_to_evict_lends_no_lock_until_it_keeps_them() {
     assert!(!ylock.guarantees().exclusive && !ylock.guarantees().exclusive_after_failover);
     let address = format!("127.0.0.1:{}", server.port());
     assert_eq!(log.lines(&["ERROR", &address, "volatile-lru"]).len(), 1, "{}", log.text());
-    let [risk] = &ylock.examine().await.unwrap().risks[..] else { panic!("a risk") };
+    let [risk] = &ylock.diagnose().await.unwrap().findings[..] else { panic!("a risk") };
     assert!(risk.what.contains("volatile-lru"), "{risk:?}");
     assert!(guard.is_valid(), "holders go on");
     assert!(within("given back", guard.unlock()).await.unwrap().is_released());
@@ -192,7 +192,7 @@ async fn where_the_user_may_not_ask_exclusion_is_not_promised() {
     assert!(!ylock.guarantees().exclusive && !ylock.guarantees().exclusive_after_failover);
     assert_eq!(log.lines(&["WARN", "maxmemory-policy", "info"]).len(), 1, "{}", log.text());
     drop(ylock.locks("users").write("alice").await.unwrap());
-    let seen = ylock.examine().await.unwrap();
+    let seen = ylock.diagnose().await.unwrap();
     assert!(seen.facts.iter().any(|(what, _)| *what == "eviction"), "{seen:?}");
     server.command(&["ACL", "SETUSER", "default", "+info"]).await;
     until("it has asked", async || {
@@ -215,7 +215,7 @@ async fn a_replica_that_evicts_lends_no_lock_once_it_has_taken_over() {
     assert!(two.guarantees().exclusive);
     all.master.kill();
     all.await_failover().await;
-    let told = async || match two.locks("users").try_write("bob").await {
+    let told = async || match two.locks("users").write("bob").now().await {
         Err(error) if error.kind() == ErrorKind::Config => Some(error),
         _ => None,
     };
@@ -239,7 +239,7 @@ async fn each_server_of_a_cluster_must_keep_locks() {
     // Some names are kept by the others, and some by this one.
     let (mut lent, mut refused) = (0, 0);
     for name in 0..100 {
-        match ylock.locks("users").try_write(name.to_string()).await {
+        match ylock.locks("users").write(name.to_string()).now().await {
             Ok(guard) => lent += u32::from(guard.is_some()),
             Err(error) => {
                 is_about(&error, evicts, "allkeys-random");

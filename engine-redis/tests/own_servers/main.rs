@@ -242,7 +242,7 @@ async fn a_grant_that_is_not_replicated_is_given_back() {
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     assert!(error.to_string().contains("replicated"), "{error}");
     let other = client(&server, LEASE).await;
-    assert!(other.locks("users").try_write("alice").await.unwrap().is_some(), "it was given back");
+    assert!(other.locks("users").write("alice").now().await.unwrap().is_some(), "it was given back");
 }
 
 #[tokio::test]

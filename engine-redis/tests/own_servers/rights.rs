@@ -19,7 +19,7 @@ async fn client_of(server: &OwnServer, user: &str) -> (Arc<RedisEngine>, Ylock) 
     let options = server.options().with_lease(HOUR).with_login(user, Secret::new("secret"));
     let engine = Arc::new(RedisEngine::connect(&options).await.expect("the server answers"));
     let lease = Options::default().with_lease(HOUR);
-    (Arc::clone(&engine), Ylock::over(engine).with_options(lease))
+    (Arc::clone(&engine), Ylock::from_arc(engine).with_options(lease))
 }
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn a_user_that_may_not_call_scripts_is_told_so_and_leaves_nothing_to_undo(
         let (engine, ylock) = client_of(&server, user).await;
         server.command(&["ACL", "SETUSER", user, right]).await;
         let (before, lock) = (engine.requests(), ylock.lock("users", "alice"));
-        let tried = within("a try is refused", lock.try_write()).await.err();
+        let tried = within("a try is refused", lock.write().now()).await.err();
         let waited = within("a waiter is refused", lock.write()).await.err();
         for error in [tried, waited] {
             let error = error.expect("it may not");
@@ -50,7 +50,7 @@ async fn a_user_that_may_call_scripts_and_not_write_does_not_keep_its_program() 
     let (_, ylock) = client_of(&server, "reader").await;
     server.command(&["ACL", "SETUSER", "reader", "-@write"]).await;
     let lock = ylock.lock("users", "alice");
-    let error = within("a try is refused", lock.try_write()).await.expect_err("it may not");
+    let error = within("a try is refused", lock.write().now()).await.expect_err("it may not");
     assert_eq!(error.kind(), ErrorKind::Config, "{error}");
     within("it is closed", ylock.close()).await;
 }
@@ -66,5 +66,5 @@ async fn a_user_that_may_not_write_any_more_does_not_keep_its_program() {
     assert!(!guard.is_valid());
     // Another one waits for the lease.
     let (_, other) = client_of(&server, "other").await;
-    assert!(other.lock("users", "alice").try_write().await.unwrap().is_none());
+    assert!(other.lock("users", "alice").write().now().await.unwrap().is_none());
 }

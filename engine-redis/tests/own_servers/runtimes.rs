@@ -170,7 +170,7 @@ fn a_look_at_the_cluster_goes_on_while_the_runtime_stands_still_that_began_it() 
     let before = main.block_on(looks());
     cluster.servers[0].signal("STOP");
     still.block_on(async {
-        ylock.locks("users").try_write(name.as_str()).await.expect_err("the master hangs");
+        ylock.locks("users").write(name.as_str()).now().await.expect_err("the master hangs");
         // One turn for the look, were it in this runtime: a task that was polled is not carried on
         // to another one.
         tokio::task::yield_now().await;

@@ -441,7 +441,7 @@ async fn a_waiter_gets_in_after_an_outage_that_is_shorter_than_its_lease() {
         proxy.set(Link::Open);
         let guard = within("an answer", waiting).await.unwrap();
         assert!(guard.unwrap().is_valid(), "{line:?}");
-        until("it is free", async || two.locks("users").try_write("alice").await.unwrap().is_some()).await;
+        until("it is free", async || two.locks("users").write("alice").now().await.unwrap().is_some()).await;
     }
 }
 

@@ -45,7 +45,7 @@ async fn a_master_that_was_replaced_is_left() {
     // The client that has moved sees what the other client holds.
     let guard = two.locks("users").write("alice").await.unwrap();
     until("the old master is left", async || holders(&one).await == 1).await;
-    assert!(one.locks("users").try_write("alice").await.unwrap().is_none());
+    assert!(one.locks("users").write("alice").now().await.unwrap().is_none());
     // The old master has not heard of it yet: so it is not by an error that the client found out.
     let role: redis::Value = all.master.ask(&["ROLE"]).await.unwrap();
     assert!(format!("{role:?}").contains("master"), "{role:?}");

@@ -16,7 +16,7 @@ async fn both(server: &OwnServer, lease: Duration) -> (Arc<RedisEngine>, Ylock) 
     let engine = Arc::new(RedisEngine::connect(&options).await.unwrap());
     let shared: Arc<dyn Engine> = Arc::clone(&engine) as Arc<dyn Engine>;
     let options = Options::default().with_lease(lease).with_hand_over(HandOver::up_to(0, Duration::ZERO));
-    (engine, Ylock::over(shared).with_options(options))
+    (engine, Ylock::from_arc(shared).with_options(options))
 }
 
 async fn nothing_stays(engine: &RedisEngine, ylock: &Ylock) {
@@ -78,7 +78,7 @@ async fn a_lock_that_is_held_for_long_does_not_grow_by_those_who_gave_up() {
     let keys: Vec<String> = server.ask(&["KEYS", LOCKS]).await.unwrap();
     for _ in 0..300 {
         for ylock in [&one, &two] {
-            let waited = ylock.locks("users").write_within("alice", Duration::from_millis(4)).await;
+            let waited = ylock.locks("users").write("alice").within(Duration::from_millis(4)).await;
             // So short a time may be over before there is any answer, and then the call fails with `Unavailable`.
             assert!(waited.map_or_else(|error| error.kind() == ErrorKind::Unavailable, |it| it.is_none()));
         }

@@ -51,7 +51,7 @@ fn a_request_of_a_runtime_that_stood_still_is_not_sent_later() {
     let has_ended = async || connections(&server).await.is_disjoint(&old);
     still.block_on(until("what that runtime was connected by has ended", has_ended));
     assert_eq!(main.block_on(scripts()), before);
-    let free = main.block_on(async { one.locks("users").try_write("alice").await });
+    let free = main.block_on(async { one.locks("users").write("alice").now().await });
     assert!(free.unwrap().is_some());
 }
 

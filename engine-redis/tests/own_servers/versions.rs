@@ -61,7 +61,7 @@ async fn a_client_that_lives_is_refused_with_its_next_connection() {
     let ylock = client(&server, LONG).await;
     let mut names = (0..).map(|number: u32| number.to_string());
     // A name for each: what one was refused is still being given back.
-    let mut tried = async || ylock.locks("users").try_write(names.next().unwrap()).await;
+    let mut tried = async || ylock.locks("users").write(names.next().unwrap()).now().await;
     assert!(tried().await.unwrap().is_some());
     say(&server, "2").await;
     server.command(&["CLIENT", "KILL", "TYPE", "normal"]).await;
@@ -146,7 +146,7 @@ async fn a_client_of_a_cluster_that_has_found_another_version_is_refused_at_ever
     let cluster = OwnCluster::start(0).await;
     let ylock = client_with(cluster.options().with_lease(LONG)).await;
     let mut names = (0..).map(|number: u32| number.to_string());
-    let mut tried = async || ylock.locks("users").try_write(names.next().unwrap()).await;
+    let mut tried = async || ylock.locks("users").write(names.next().unwrap()).now().await;
     let mut says = None;
     for server in &cluster.servers {
         let keys: Vec<String> = server.ask(&["KEYS", VERSION]).await.unwrap();

@@ -25,7 +25,7 @@ pub(crate) mod client;
 mod confirm;
 pub(crate) mod connection;
 pub(crate) mod create;
-pub(crate) mod examine;
+pub(crate) mod diagnose;
 pub(crate) mod floor;
 pub(crate) mod heartbeat;
 pub(crate) mod in_flight;

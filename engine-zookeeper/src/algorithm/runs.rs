@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ylock_core::{Error, ErrorKind, Key, Result, Run};
+use ylock_core::{Error, ErrorKind, JobRun, Key, Result};
 
 use super::place::Place;
 use super::session::Session;
@@ -18,7 +18,7 @@ const GRACE: Duration = Duration::from_secs(24 * 3600);
 /// What a node says: until when the run is kept, in microseconds since 1970 by the wall clock of the client that has stored it; and the run.
 struct Stored {
     until: i64,
-    run: Run,
+    run: JobRun,
 }
 
 impl Stored {
@@ -26,7 +26,7 @@ impl Stored {
         let text = std::str::from_utf8(content).ok();
         let stored = text.and_then(|text| {
             let (until, run) = text.split_once(' ')?;
-            Some(Self { until: until.parse().ok()?, run: Run::read(run)? })
+            Some(Self { until: until.parse().ok()?, run: JobRun::read(run)? })
         });
         stored.ok_or_else(|| {
             let message =
@@ -42,7 +42,7 @@ impl Stored {
 
 /// Returns the last run of the job of a key. The session may be another one than that which has the lock, so its server may not have shown yet what the
 /// last holder has stored.
-pub(crate) async fn last_run(session: &Session, key: &Key) -> Result<Option<Run>> {
+pub(crate) async fn last_run(session: &Session, key: &Key) -> Result<Option<JobRun>> {
     let path = Place::of_run(&session.base, key).lock;
     match session.read_after_all(&path).await {
         Ok(node) => Ok(read(&path, &node)?.map(|stored| stored.run)),
@@ -52,7 +52,7 @@ pub(crate) async fn last_run(session: &Session, key: &Key) -> Result<Option<Run>
 }
 
 /// Stores a run, unless there is a later one. Returns whether it is stored.
-pub(crate) async fn store_run(session: &Session, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+pub(crate) async fn store_run(session: &Session, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
     let place = Place::of_run(&session.base, key);
     let is_stored = store(session, &place.lock, run, kept).await?;
     if is_stored && run.is_done {
@@ -67,7 +67,7 @@ pub(crate) async fn store_run(session: &Session, key: &Key, run: &Run, kept: Dur
     Ok(is_stored)
 }
 
-async fn store(session: &Session, path: &str, run: &Run, kept: Duration) -> Result<bool> {
+async fn store(session: &Session, path: &str, run: &JobRun, kept: Duration) -> Result<bool> {
     let kept = i64::try_from(kept.as_micros()).unwrap_or(i64::MAX);
     let until = session.environment.wall_micros().saturating_add(kept);
     let content = Stored { until, run: run.clone() }.to_content();

@@ -1,10 +1,10 @@
 //! The part that talks to the servers, with the crate `zookeeper-client` as its driver.
 
 mod connection;
+mod diagnose;
 mod dialer;
 mod ended;
 mod errors;
-mod examine;
 mod operator;
 #[cfg(test)]
 mod tests;
@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use ylock_core::Error;
-use ylock_core::engine::ServerFacts;
+use ylock_core::engine::ServerReport;
 use ylock_core::environment::Environment;
 
 use self::dialer::Dialer;
@@ -44,9 +44,9 @@ impl Ensemble for Servers {
         self.0.no_session(None)
     }
 
-    fn servers(&self) -> Pin<Box<dyn Future<Output = Vec<ServerFacts>> + Send>> {
+    fn servers(&self) -> Pin<Box<dyn Future<Output = Vec<ServerReport>> + Send>> {
         let dialer = Arc::clone(&self.0);
-        Box::pin(async move { examine::servers(&dialer.options, &*dialer.environment).await })
+        Box::pin(async move { diagnose::servers(&dialer.options, &*dialer.environment).await })
     }
 }
 

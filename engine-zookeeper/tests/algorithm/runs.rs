@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ylock_core::engine::Engine;
-use ylock_core::{ClientName, Key, Run, Token};
+use ylock_core::{ClientName, JobRun, Key, Token};
 use ylock_engine_zookeeper::ZookeeperEngine;
 use ylock_engine_zookeeper::algorithm::store::Fault;
 
@@ -18,8 +18,8 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// How many nodes a client looks at for each job that it has done.
 const LOOKED_AT: usize = 4;
 
-fn run(period: i64) -> Run {
-    Run::begun(period, Some(Token::from_number(7)), 8, ClientName::stored("web-3"))
+fn run(period: i64) -> JobRun {
+    JobRun::begun(period, Some(Token::from_number(7)), 8, ClientName::stored("web-3"))
 }
 
 /// Does the job of a period.

@@ -23,7 +23,7 @@ async fn sessions_log_in_as_the_connector_does() {
 
     let same = options(vec![server.host()]).with_acl(Acl::Creator);
     let same = client_with(same.with_login("me", Secret::new("secret"))).await;
-    assert!(same.locks("users").try_write("alice").await.unwrap().is_none());
+    assert!(same.locks("users").write("alice").now().await.unwrap().is_none());
 
     for _ in 0..3 {
         let refused = ZookeeperEngine::connect(&options(vec![server.host()])).await.unwrap_err();

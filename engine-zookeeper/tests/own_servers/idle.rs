@@ -18,8 +18,8 @@ async fn sessions_that_ended_idle_leave_nothing() {
     let thief = Thief::before(&server.host()).await;
     let engine = ZookeeperEngine::connect(&options(vec![thief.host()])).await.unwrap();
     let engine = std::sync::Arc::new(engine);
-    let ylock =
-        Ylock::over(std::sync::Arc::clone(&engine) as _).with_options(Options::default().with_lease(LEASE));
+    let ylock = Ylock::from_arc(std::sync::Arc::clone(&engine) as _)
+        .with_options(Options::default().with_lease(LEASE));
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     let mut before = usize::MAX;
     for round in 0..SESSIONS {

@@ -206,7 +206,7 @@ fn a_lock_is_kept_when_no_runtime_is_left() {
     drop(first);
     main.block_on(async {
         tokio::time::sleep(LEASE * 2).await;
-        assert!(guard.is_valid() && there.locks("users").try_write("alice").await.unwrap().is_none());
+        assert!(guard.is_valid() && there.locks("users").write("alice").now().await.unwrap().is_none());
     });
     drop(guard);
     main.block_on(async { drop(within("it is free", there.locks("users").write("alice")).await.unwrap()) });

@@ -29,7 +29,7 @@ async fn a_foreign_node_in_a_lock_is_told_and_elsewhere_does_no_harm() {
         assert_eq!(error.kind(), ErrorKind::Unexpected, "{error}");
         assert!(error.to_string().contains("lock-0000000001"), "{error}");
     }
-    assert_eq!(ylock.locks("users").try_write("alice").await.unwrap_err().kind(), ErrorKind::Unexpected);
+    assert_eq!(ylock.locks("users").write("alice").now().await.unwrap_err().kind(), ErrorKind::Unexpected);
     super::until("nothing of it is left", async || contenders(&[server.host()], LOCK).await.len() == 1).await;
     drop(within("another name", ylock.locks("users").write("bob")).await.unwrap());
     raw.delete(&format!("{LOCK}/lock-0000000001"), None).await.unwrap();
@@ -94,7 +94,7 @@ async fn nodes_of_the_creator_are_closed_to_others() {
     let ylock = client_with(login("me", "p@ss")).await;
     let same = client_with(login("me", "p@ss")).await;
     let guard = ylock.locks("users").write("alice").await.unwrap();
-    assert!(same.locks("users").try_write("alice").await.unwrap().is_none());
+    assert!(same.locks("users").write("alice").now().await.unwrap().is_none());
     for options in [login("me", "wrong"), login("you", "p@ss"), options(vec![server.host()])] {
         // The path is there, so connecting works, and only the first lock shows it.
         let error = match ZookeeperEngine::connect(&options).await {
@@ -234,7 +234,7 @@ async fn a_lock_with_a_megabyte_of_contenders_is_a_lock() {
     let reader = within("a reader joins them", ylock.locks("users").read("alice")).await.unwrap();
     drop(reader);
     let before = server.number("zk_packets_received").await;
-    assert!(within("a writer does not", ylock.locks("users").try_write("alice")).await.unwrap().is_none());
+    assert!(within("a writer does not", ylock.locks("users").write("alice").now()).await.unwrap().is_none());
     let asked = server.number("zk_packets_received").await - before;
     assert!(asked < 50, "{asked} requests for a refused try: it looks at one of the contenders, not at each");
     let names = raw.list_children(LOCK).await.unwrap();

@@ -45,7 +45,7 @@ async fn a_client_that_lives_is_refused_with_its_next_lock() {
     let held = within("it is free", ylock.locks("users").write("alice")).await.unwrap();
     let raw = server::raw(&[server.host()]).await;
     raw.set_data(NODE, b"0 version=2", None).await.unwrap();
-    let tried = async |name: &str| within("it is answered", ylock.locks("users").try_write(name)).await;
+    let tried = async |name: &str| within("it is answered", ylock.locks("users").write(name).now()).await;
     let refused = within("the watch has told it", async {
         for name in 0.. {
             if let Err(error) = tried(&name.to_string()).await {

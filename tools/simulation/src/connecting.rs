@@ -13,7 +13,7 @@ use ylock_core::engine::{
     Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Options, Result, Run};
+use ylock_core::{Guarantees, JobRun, Key, Options, Result};
 
 use crate::clocks::Clocks;
 
@@ -55,7 +55,13 @@ impl Engine for Connecting {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        Guarantees::NONE
+            .with_exclusive(true)
+            .with_fair(true)
+            .with_fencing(true)
+            .with_shared_reads(true)
+            .with_durable(true)
+            .with_exclusive_after_failover(true)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -122,11 +128,11 @@ impl Engine for Connecting {
         self.engine().await?.revoke(key, id).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         self.engine().await?.last_run(key).await
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         self.engine().await?.store_run(key, run, kept).await
     }
 

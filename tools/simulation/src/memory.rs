@@ -10,7 +10,7 @@ use ylock_core::engine::{
     AcquisitionId, AtOnce, Engine, Grant, Holding, Inspection, Release, Renewal, Request,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Key, MemoryEngine, MemoryStore, Result, Run};
+use ylock_core::{JobRun, Key, MemoryEngine, MemoryStore, Result};
 use ylock_testkit::{Wrapped, Wrapper};
 
 use crate::chance::Chance;
@@ -134,14 +134,14 @@ impl Wrapper for Client {
         self.inner.inspect(key).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         self.server.travel().await;
         let last = self.inner.last_run(key).await;
         self.server.travel().await;
         last
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         self.server.travel().await;
         let stored = self.inner.store_run(key, run, kept).await;
         self.server.travel().await;

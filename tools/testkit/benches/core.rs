@@ -20,7 +20,7 @@ fn main() {
     println!("|---|---|---|---|---|");
     let one = Builder::new_current_thread().enable_all().build().unwrap();
     row("enter again and give back, no call of the engine", "< 300 ns", || reenter(&one, 200_000));
-    row("`try_write` of a lock that is held here", "", || refused(&one, 200_000));
+    row("a try of a lock that is held here", "", || refused(&one, 200_000));
     row("acquire and give back, nobody else, in memory", "< 1 000 ns", || uncontended(&one, 20_000));
     row("`is_valid`", "", || is_valid(&one, 1_000_000));
     row("from task to task, 1 000 tasks, one thread", "", || hand_over(&one, 1_000, 20));
@@ -65,7 +65,7 @@ fn lock(runtime: &Runtime) -> Lock {
 fn reenter(runtime: &Runtime, rounds: u32) -> Round {
     let counts = Arc::new(CountsCalls::default());
     let engine = runtime.block_on(async { Arc::new(MemoryEngine::new()) });
-    let lock = Ylock::over(Faulty::over(engine, &counts)).lock("group", "name").owned_by(&Owner::new());
+    let lock = Ylock::from_arc(Faulty::over(engine, &counts)).lock("group", "name").owned_by(&Owner::new());
     let outer = runtime.block_on(lock.write()).unwrap();
     let calls = counts.all();
     let each = timed(runtime, rounds, async {
@@ -83,7 +83,7 @@ fn refused(runtime: &Runtime, rounds: u32) -> Round {
     let guard = runtime.block_on(lock.write()).unwrap();
     let each = timed(runtime, rounds, async {
         for _ in 0..rounds {
-            assert!(black_box(lock.try_write().await.unwrap()).is_none());
+            assert!(black_box(lock.write().now().await.unwrap()).is_none());
         }
     });
     drop(guard);

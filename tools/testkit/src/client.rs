@@ -71,8 +71,8 @@ impl Client {
     pub fn try_acquire(&self, mode: Mode) -> impl Future<Output = Option<Guard>> {
         let tried = within(self.fixture.soon(), "a try is answered", async move {
             match mode {
-                Mode::Read => answered(|| self.lock.try_read()).await,
-                Mode::Write => answered(|| self.lock.try_write()).await,
+                Mode::Read => answered(|| self.lock.read().now()).await,
+                Mode::Write => answered(|| self.lock.write().now()).await,
             }
         });
         async { tried.await.expect("try") }
@@ -123,7 +123,7 @@ impl Client {
     /// Returns whether this client could write the lock of this name, in the group of the fixture, now.
     pub async fn is_free(&self, name: &str) -> bool {
         let lock = self.ylock.lock(self.fixture.group(), name);
-        let tried = answered(|| lock.try_write());
+        let tried = answered(|| lock.write().now());
         within(self.fixture.soon(), "a try is answered", tried).await.unwrap().is_some()
     }
 

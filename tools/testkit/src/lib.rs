@@ -112,3 +112,12 @@ pub use timed::Timed;
 pub use undisturbed::undisturbed;
 pub use waiting::{eventually, while_it_goes_on, within};
 pub use wrapper::{Call, Wrapped, Wrapper};
+
+/// Every promise that an engine can make. An engine's tests say which of them it does not.
+pub const ALL_GUARANTEES: ylock_core::Guarantees = ylock_core::Guarantees::NONE
+    .with_exclusive(true)
+    .with_fair(true)
+    .with_fencing(true)
+    .with_shared_reads(true)
+    .with_durable(true)
+    .with_exclusive_after_failover(true);

@@ -50,7 +50,7 @@ impl Harness for MemoryHarness {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL.with_durable(false)
+        crate::ALL_GUARANTEES.with_durable(false)
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {

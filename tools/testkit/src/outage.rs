@@ -15,14 +15,14 @@ use super::{quiet_time, within};
 pub async fn an_outage_is_told_as_one(ylock: &Ylock, group: &str, request_timeout: Duration) {
     let lock = ylock.lock(group, "away");
     waits_are_unavailable(&lock).await;
-    let tried = in_time(request_timeout, lock.try_write()).await;
+    let tried = in_time(request_timeout, lock.write().now()).await;
     assert_unavailable("try_write", tried.map(|guard| guard.is_some()));
-    let tried = in_time(request_timeout, lock.try_run(|_| no_work())).await;
+    let tried = in_time(request_timeout, lock.write().now().run(|_| no_work())).await;
     assert_unavailable("try_run", tried.map(|done| done.is_some()));
-    let set = ylock.many().write(group, "away").write(group, "gone");
-    let tried = in_time(request_timeout, set.try_acquire()).await;
+    let set = ylock.multi_lock().write(group, "away").write(group, "gone");
+    let tried = in_time(request_timeout, set.acquire().now()).await;
     assert_unavailable("try_acquire", tried.map(|guards| guards.is_some()));
-    let waited = within(SHORT * 6, "the limit ends the wait for a set", set.acquire_within(SHORT)).await;
+    let waited = within(SHORT * 6, "the limit ends the wait for a set", set.acquire().within(SHORT)).await;
     assert_unavailable("acquire_within", waited.map(|guards| guards.is_some()));
 }
 
@@ -30,12 +30,12 @@ const SHORT: Duration = Duration::from_millis(500);
 
 async fn waits_are_unavailable(lock: &Lock) {
     let (short, bound) = (SHORT, SHORT * 6);
-    let waited = within(bound, "the limit ends the wait", lock.write_within(short)).await;
+    let waited = within(bound, "the limit ends the wait", lock.write().within(short)).await;
     assert_unavailable("write_within", waited.map(|guard| guard.is_some()));
-    let waited = within(bound, "the limit ends the wait to read", lock.read_within(short)).await;
+    let waited = within(bound, "the limit ends the wait to read", lock.read().within(short)).await;
     assert_unavailable("read_within", waited.map(|guard| guard.is_some()));
     let waited =
-        within(bound, "the limit ends the wait to work", lock.run_within(short, |_| no_work())).await;
+        within(bound, "the limit ends the wait to work", lock.write().within(short).run(|_| no_work())).await;
     assert_unavailable("run_within", waited.map(|done| done.is_some()));
     let options = Options::default().with_wait(Wait::For(short));
     let waited = within(bound, "the wait of the options ends", lock.with_options(options).read()).await;

@@ -223,8 +223,8 @@ mod tests {
         let needs = &[Need::Fair, Need::Fencing];
         let decided_by = DecidedBy::Keeper;
         let case = Case { module: "m", name: "n", decided_by, needs, body: |_| unreachable!() };
-        assert_eq!(case.missing(Guarantees::ALL), None);
-        assert_eq!(case.missing(Guarantees::ALL.with_fencing(false)), Some("fencing"));
+        assert_eq!(case.missing(crate::ALL_GUARANTEES), None);
+        assert_eq!(case.missing(crate::ALL_GUARANTEES.with_fencing(false)), Some("fencing"));
         assert!(CASES.iter().any(|case| case.needs.is_empty()));
     }
 }

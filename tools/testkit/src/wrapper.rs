@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use ylock_core::engine::{
-    AcquisitionId, AtOnce, EarlyRenewals, Engine, Examination, Grant, Holder, Holding, Inspection, KeyPage,
+    AcquisitionId, AtOnce, Diagnostics, EarlyRenewals, Engine, Grant, Holder, Holding, Inspection, KeyPage,
     Meter, Release, Renewal, Request, Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{Guarantees, Key, Options, Result, Run};
+use ylock_core::{Guarantees, JobRun, Key, Options, Result};
 
 /// A kind of call of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -158,18 +158,23 @@ pub trait Wrapper: fmt::Debug + Send + Sync + 'static {
     }
 
     /// See [`Engine::last_run`].
-    fn last_run(&self, key: &Key) -> impl Future<Output = Result<Option<Run>>> + Send {
+    fn last_run(&self, key: &Key) -> impl Future<Output = Result<Option<JobRun>>> + Send {
         async move { self.inner().last_run(key).await }
     }
 
     /// See [`Engine::store_run`].
-    fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> impl Future<Output = Result<bool>> + Send {
+    fn store_run(
+        &self,
+        key: &Key,
+        run: &JobRun,
+        kept: Duration,
+    ) -> impl Future<Output = Result<bool>> + Send {
         async move { self.inner().store_run(key, run, kept).await }
     }
 
-    /// See [`Engine::examine`].
-    fn examine(&self) -> impl Future<Output = Result<Examination>> + Send {
-        async move { self.inner().examine().await }
+    /// See [`Engine::diagnose`].
+    fn diagnose(&self) -> impl Future<Output = Result<Diagnostics>> + Send {
+        async move { self.inner().diagnose().await }
     }
 
     /// See [`Engine::close`].
@@ -259,16 +264,16 @@ impl<W: Wrapper> Engine for Wrapped<W> {
         self.0.around(Call::Revoke, self.0.revoke(key, id)).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         self.0.around(Call::LastRun, self.0.last_run(key)).await
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         self.0.around(Call::StoreRun, self.0.store_run(key, run, kept)).await
     }
 
-    async fn examine(&self) -> Result<Examination> {
-        self.0.around(Call::Examine, self.0.examine()).await
+    async fn diagnose(&self) -> Result<Diagnostics> {
+        self.0.around(Call::Examine, self.0.diagnose()).await
     }
 
     async fn close(&self) -> Result<()> {

@@ -1,10 +1,13 @@
 //! The lead, as its holder has it.
 
+use crate::acquire::{Acquirable, Call, LockTarget, Reentrant};
 use crate::engine::LossReason;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::lease::Lease;
+use crate::mode::Wait;
 use crate::owner::Owner;
+use crate::terms::Terms;
 use crate::token::Token;
 use crate::unlocked::Unlocked;
 
@@ -12,15 +15,42 @@ use crate::unlocked::Unlocked;
 ///
 /// The lead is a lease, and a process that was paused may find that another one leads. Check [`is_leader`](Self::is_leader) before
 /// something that only the leader may do, and send the [`term`](Self::term) with it.
-#[must_use = "it resigns as soon as this is dropped: keep it in a variable while it leads, or use `run_while_leader`"]
+#[must_use = "it resigns as soon as this is dropped: keep it in a variable while it leads, or use `campaign().run(work)`"]
 #[derive(Debug)]
 pub struct Leadership(Guard);
 
-impl Leadership {
-    pub(super) fn new(guard: Guard) -> Self {
-        Self(guard)
+impl Reentrant for Leadership {}
+
+impl Acquirable for Leadership {
+    type Target = LockTarget;
+    type Lease = Lease;
+
+    async fn acquire(call: Call<LockTarget>) -> Result<Self> {
+        Guard::acquire(call).await.map(Self)
     }
 
+    async fn acquire_within(call: Call<LockTarget>, wait: Wait) -> Result<Option<Self>> {
+        Ok(Guard::acquire_within(call, wait).await?.map(Self))
+    }
+
+    fn work_lease(&self) -> Lease {
+        self.0.work_lease()
+    }
+
+    async fn until_lost(&self) -> Error {
+        self.0.until_lost().await
+    }
+
+    fn check_valid(&self) -> Result<()> {
+        self.0.check_valid()
+    }
+
+    async fn give_back(self, terms: &Terms) {
+        self.0.give_back(terms).await;
+    }
+}
+
+impl Leadership {
     /// Returns the term: the fencing token, which is larger for every later leader of the same election. `None` if the engine cannot give a
     /// safe one. See [`Token`] for how to use it.
     pub fn term(&self) -> Option<Token> {

@@ -4,13 +4,12 @@ mod leader;
 mod leadership;
 mod observe;
 
-use std::future::Future;
+use std::panic::Location;
 use std::time::Duration;
 
-use crate::acquire::{acquire_or_time_out, run};
+use crate::acquire::{Acquire, LockTarget};
 use crate::error::Result;
 use crate::key::Key;
-use crate::lease::Lease;
 use crate::mode::Mode;
 use crate::terms::Terms;
 
@@ -81,64 +80,12 @@ impl Election {
         self.pace
     }
 
-    /// Becomes the leader; waits until the present leader has resigned or is lost, and every earlier candidate has had its turn.
+    /// Becomes the leader, once the present leader has resigned or is lost and every earlier candidate has had its turn. The lead lasts as long as
+    /// the value that is returned, unless it is lost.
     ///
-    /// The lead lasts as long as the value that is returned, unless it is lost.
-    ///
-    /// # Fairness
-    /// As with [`Locks::write`](crate::Locks::write): by default candidates lead in the order in which they came.
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::write`](crate::Locks::write): the owner that leads already is given the same lead at once, and resigns when it has given back
-    /// each of them. A task that leads under another owner and is a candidate once more waits for itself, for ever; after a second the log
-    /// warns.
-    ///
-    /// # Cancel safety
-    /// Dropping the future ends the candidacy and leaves nothing behind in the store. The place in the queue is lost.
-    ///
-    /// # If the lock is lost
-    /// Then the lead is lost, and the [`Leadership`] says so.
-    ///
-    /// # Errors
-    /// Those of [`Locks::write`](crate::Locks::write). With the option `wait`, [`TimedOut`](crate::ErrorKind::TimedOut) if others lead for longer.
-    ///
-    /// # Examples
-    /// ```
-    /// # use ylock::Ylock;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let election = Ylock::in_memory().locks("elections").election("reminders");
-    /// let leadership = election.campaign().await?;
-    /// println!("this replica leads, in term {:?}", leadership.term());
-    /// # Ok(()) }
-    /// ```
-    #[track_caller]
-    pub fn campaign(&self) -> impl Future<Output = Result<Leadership>> {
-        let granted = acquire_or_time_out(&self.terms, self.key.clone(), Mode::Write);
-        async { granted.await.map(Leadership::new) }
-    }
-
-    /// Becomes the leader as [`campaign`](Self::campaign) does, runs `work`, and resigns when the work has ended. Drops the work, wherever it is,
-    /// when the lead is lost.
-    ///
-    /// This is [`Locks::run`](crate::Locks::run), under the name by which a leader looks for it. `work` is given the lease: its
-    /// [token](Lease::token) is the term. It is not started again: a program that is to go on as a candidate calls in a loop.
-    ///
-    /// # Fairness
-    /// As with [`campaign`](Self::campaign).
-    ///
-    /// # Reentrancy
-    /// As with [`Locks::run`](crate::Locks::run): inside `work` the owner is current, and leads also where it is a candidate again. A task that leads
-    /// under another owner waits for itself, for ever; after a second the log warns.
-    ///
-    /// # Cancel safety
-    /// Dropping the future drops `work` and resigns.
-    ///
-    /// # If the lock is lost
-    /// The future of `work` is dropped, and the result is an error of kind [`Lost`](crate::ErrorKind::Lost). What the work did until then
-    /// stays done, so let it send the term with everything that must not happen twice.
-    ///
-    /// # Errors
-    /// Those of [`campaign`](Self::campaign), and `Lost`.
+    /// It is the acquisition of the write lock, so everything that [`Acquire`] says of that holds here. The owner that leads already is given
+    /// the same lead at once, and resigns when it has given back each of them. [`run`](Acquire::run) gives the work the lease: its
+    /// [token](crate::Lease::token) is the term. The work is not started again: a program that is to go on as a candidate calls in a loop.
     ///
     /// # Examples
     /// A replica that is a candidate for as long as it runs:
@@ -148,7 +95,7 @@ impl Election {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let election = Ylock::in_memory().locks("elections").election("reminders");
     /// loop {
-    ///     match election.run_while_leader(|_| send_reminders()).await {
+    ///     match election.campaign().run(|_| send_reminders()).await {
     ///         Ok(()) => break, // the work has come to its end
     ///         Err(error) if error.kind() == ErrorKind::Lost => {} // another replica leads; a candidate again
     ///         Err(error) => return Err(error),
@@ -157,12 +104,9 @@ impl Election {
     /// # Ok(()) }
     /// ```
     #[track_caller]
-    pub fn run_while_leader<W, F>(&self, work: W) -> impl Future<Output = Result<F::Output>>
-    where
-        W: FnOnce(Lease) -> F,
-        F: Future,
-    {
-        run(&self.terms, self.key.clone(), Mode::Write, work)
+    pub fn campaign(&self) -> Acquire<Leadership> {
+        let target = LockTarget { key: self.key.clone(), mode: Mode::Write };
+        Acquire::new(&self.terms, target, Location::caller())
     }
 
     /// Returns who leads now, as the store shows it; `None` if there is no leader. By the time of the answer that may have changed.

@@ -177,7 +177,7 @@ impl Entry {
         }))
     }
 
-    /// Returns whether a `try_*` may stay in the queue for the answer of the store: only if no holder or waiter is known to be before it.
+    /// Returns whether a try may stay in the queue for the answer of the store: only if no holder or waiter is known to be before it.
     pub(super) fn may_try(&self, mode: Mode) -> bool {
         let may_be_free = match &self.phase {
             Phase::Absent | Phase::Releasing(_) => true,

@@ -6,18 +6,18 @@ use std::time::Duration;
 use super::{Keeper, closed};
 use crate::error::Result;
 use crate::foreign::shielded;
+use crate::job_run::JobRun;
 use crate::key::Key;
-use crate::run::Run;
 
 impl Keeper {
     /// Returns the last run of the job of this key.
-    pub(crate) async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    pub(crate) async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         self.check_open(key)?;
         shielded(self.engine.last_run(key)).await.map_err(|error| self.about(key, error))
     }
 
     /// Stores a run, unless the store has a later one. Returns whether it is stored.
-    pub(crate) async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    pub(crate) async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         self.check_open(key)?;
         shielded(self.engine.store_run(key, run, kept)).await.map_err(|error| self.about(key, error))
     }

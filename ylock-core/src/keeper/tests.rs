@@ -57,7 +57,7 @@ async fn ten_thousand_acquisitions_that_went_wrong_do_not_stay_in_the_schedule()
         match number % 6 {
             0 => dropped_after(turns, locks.write(name)).await,
             1 => dropped_after(turns, locks.write("held")).await,
-            2 => drop(locks.try_write("held").await.unwrap()),
+            2 => drop(locks.write("held").now().await.unwrap()),
             3 => dropped_after(turns, locks.write(name).await.unwrap().downgrade()).await,
             4 => dropped_after(turns, locks.write(name).await.unwrap().unlock()).await,
             _ => {

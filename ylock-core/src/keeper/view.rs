@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::Keeper;
 use super::entry::{Entry, Phase};
 use crate::client_name::ClientName;
-use crate::engine::{AcquisitionId, Examination, Holder, Inspection, KeyPage, Waiter};
+use crate::engine::{AcquisitionId, Diagnostics, Holder, Inspection, KeyPage, Waiter};
 use crate::error::Result;
 use crate::foreign::shielded;
 use crate::key::{Key, check_group};
@@ -35,6 +35,11 @@ impl Keeper {
         shielded(self.engine.inspect(key)).await.map_err(|error| self.about(key, error))
     }
 
+    /// Returns all holders that the store has at some moment of this call.
+    pub(crate) async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        shielded(self.engine.exact_holders(key)).await.map_err(|error| self.about(key, error))
+    }
+
     /// Returns whether a try to write may get the key; also where the store does not answer, as that try will tell.
     pub(crate) async fn may_be_free(&self, key: &Key) -> bool {
         shielded(self.engine.may_be_free(key)).await.unwrap_or(true)
@@ -49,8 +54,7 @@ impl Keeper {
 
     /// Returns whether the store shows a grant with this token as held; see [`Ylock::verify`](crate::Ylock::verify).
     pub(crate) async fn verify(&self, key: &Key, token: Token) -> Result<bool> {
-        let holders =
-            shielded(self.engine.exact_holders(key)).await.map_err(|error| self.about(key, error))?;
+        let holders = self.exact_holders(key).await?;
         // The store knows a grant by its own number: how often it was handed on inside its process, only that process knows.
         let is_of_grant =
             |holder: &&Holder| holder.token.is_some_and(|shown| shown.of_store() == token.of_store());
@@ -77,16 +81,19 @@ impl Keeper {
     }
 
     /// Returns what the servers tell of themselves.
-    pub(crate) async fn examine(&self) -> Result<Examination> {
-        shielded(self.engine.examine()).await.map_err(|error| error.with_engine(self.engine.name()))
+    pub(crate) async fn diagnose(&self) -> Result<Diagnostics> {
+        shielded(self.engine.diagnose()).await.map_err(|error| error.with_engine(self.engine.name()))
     }
 
     /// Takes a key away from all of its holders; see [`Ylock::revoke`](crate::Ylock::revoke).
     ///
     /// Returns how many that were.
     pub(crate) async fn revoke(self: &Arc<Self>, key: &Key) -> Result<usize> {
-        let revoked = self.revoke_all(key).await.map_err(|error| self.about(key, error))?;
-        self.look_at_own_grant(key);
+        let mut revoked = 0;
+        // An inspection may miss a holder that has just come, and the operator would read that there was none.
+        for holder in self.exact_holders(key).await? {
+            revoked += usize::from(self.revoke_one(key, holder.id).await?);
+        }
         Ok(revoked)
     }
 
@@ -104,14 +111,6 @@ impl Keeper {
                 granted.renew_soon(effects);
             }
         });
-    }
-
-    async fn revoke_all(&self, key: &Key) -> Result<usize> {
-        let mut count = 0;
-        for holder in shielded(self.engine.inspect(key)).await?.holders {
-            count += usize::from(shielded(self.engine.revoke(key, holder.id)).await?);
-        }
-        Ok(count)
     }
 }
 

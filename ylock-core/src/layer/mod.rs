@@ -1,7 +1,7 @@
 //! Middleware, seen from the user's side.
 //!
 //! A layer sees every acquisition of the locks that it lies over, and its end; it may refuse one. It also hears what the client
-//! does by itself: holds that end, renewals, losses, requests to the store. [`Ylock::with`](crate::Ylock::with) adds one.
+//! does by itself: holds that end, renewals, losses, requests to the store. [`Ylock::layer`](crate::Ylock::layer) adds one.
 //!
 //! # Examples
 //! An audit log:
@@ -22,7 +22,7 @@
 //!     }
 //! }
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-//! let ylock = Ylock::in_memory().with(Audit);
+//! let ylock = Ylock::in_memory().layer(Audit);
 //! assert!(ylock.locks("users").write("alice").await?.unlock().await?.is_released());
 //! # Ok(()) }
 //! ```
@@ -52,7 +52,7 @@
 //!     }
 //! }
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<()> {
-//! let ylock = Ylock::in_memory().with(AtMost { group: "reports", most: 1, waiting: AtomicUsize::new(0) });
+//! let ylock = Ylock::in_memory().layer(AtMost { group: "reports", most: 1, waiting: AtomicUsize::new(0) });
 //! let held = ylock.lock("reports", "today").write().await?;
 //! let waits = tokio::spawn({ let lock = ylock.lock("reports", "today"); async move { lock.write().await } });
 //! # while ylock.usage().iter().all(|group| group.waiting() == 0) { tokio::task::yield_now().await; }

@@ -53,7 +53,7 @@ macro_rules! span {
 /// use ylock::Ylock;
 /// use ylock::layer::TracingLayer;
 ///
-/// let ylock = Ylock::in_memory().with(TracingLayer::new().with_slow_hold(Duration::from_secs(5)));
+/// let ylock = Ylock::in_memory().layer(TracingLayer::new().with_slow_hold(Duration::from_secs(5)));
 /// ```
 #[derive(Clone, Debug)]
 pub struct TracingLayer(Arc<Shared>);

@@ -5,18 +5,18 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::acquire::{acquire_or_time_out_at, give_back};
+use crate::acquire::{acquire_or_time_out, give_back};
 use crate::engine::Holder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::foreign::tell;
 use crate::guard::Guard;
+use crate::job_run::JobRun;
 use crate::keeper::{Keeper, Site};
 use crate::key::Key;
 use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::period::Period;
 use crate::retry_deadline::RetryDeadline;
-use crate::run::Run;
 use crate::terms::Terms;
 use crate::token::Token;
 
@@ -40,8 +40,8 @@ pub(super) struct Job<'a> {
 pub(super) enum Entered {
     /// With the lock, and the work to be done.
     ToDo(Guard),
-    Running(Run),
-    Over(Run),
+    Running(JobRun),
+    Over(JobRun),
 }
 
 impl<'a> Job<'a> {
@@ -65,8 +65,7 @@ impl<'a> Job<'a> {
             return Ok(over);
         }
         let guard = {
-            let mut acquiring =
-                pin!(acquire_or_time_out_at(self.terms, Ok(self.key.clone()), Mode::Write, at));
+            let mut acquiring = pin!(acquire_or_time_out(self.terms, self.key.clone(), Mode::Write, at));
             let environment = self.keeper().environment();
             loop {
                 tokio::select! {
@@ -116,15 +115,16 @@ impl<'a> Job<'a> {
         Ok(Entered::Over(run))
     }
 
-    fn judge(&self, last: Option<&Run>) -> Result<Verdict> {
+    fn judge(&self, last: Option<&JobRun>) -> Result<Verdict> {
         let now = self.period.begin_of(self.keeper().environment().wall_micros());
         let verdict = now.and_then(|now| judge(last, self.begins, now, self.period));
         verdict.map_err(|error| error.with_key(&self.key))
     }
 
     /// Returns the holder of the lock, if that has begun this run: the same client, under the same grant of the store.
-    async fn holder_for(&self, run: &Run) -> Result<Option<Holder>> {
-        let holders = self.keeper().inspect(&self.key).await?.holders;
+    async fn holder_for(&self, run: &JobRun) -> Result<Option<Holder>> {
+        // An inspection may miss one that has just come, and its run would look as if it were over.
+        let holders = self.keeper().exact_holders(&self.key).await?;
         let grant = |token: Option<Token>| token.map(Token::of_store);
         let has_begun_it = |holder: &Holder| {
             holder.mode == Mode::Write
@@ -136,10 +136,10 @@ impl<'a> Job<'a> {
 
     /// Writes down that the run begins, and returns when the store has it and the lock is still held. Returns the other run if the store has a later
     /// one: a late write of a former holder.
-    pub(super) async fn begin(&self, guard: &Guard) -> Result<Result<Run, Run>> {
+    pub(super) async fn begin(&self, guard: &Guard) -> Result<Result<JobRun, JobRun>> {
         let keeper = self.keeper();
         let since = keeper.environment().wall_micros();
-        let run = Run::begun(self.begins, guard.token(), since, keeper.name().get());
+        let run = JobRun::begun(self.begins, guard.token(), since, keeper.name().get());
         if !self.store(&run, guard).await? {
             // One that has lost the lock meanwhile is told that, whatever the next holder has written.
             guard.check()?;
@@ -155,7 +155,7 @@ impl<'a> Job<'a> {
     }
 
     /// Writes down that the run is done.
-    pub(super) async fn end(&self, guard: &Guard, run: Run) {
+    pub(super) async fn end(&self, guard: &Guard, run: JobRun) {
         let stored = self.store(&run.done(), guard).await;
         if let Err(error) = stored {
             tell!(
@@ -166,7 +166,7 @@ impl<'a> Job<'a> {
     }
 
     /// Writes down a run. Returns whether the store has it.
-    async fn store(&self, run: &Run, guard: &Guard) -> Result<bool> {
+    async fn store(&self, run: &JobRun, guard: &Guard) -> Result<bool> {
         // It may have happened, and happens no other way a second time.
         self.ask_under(guard, || self.keeper().store_run(&self.key, run, self.period.kept())).await
     }
@@ -188,7 +188,7 @@ impl<'a> Job<'a> {
     }
 
     /// Returns the error for a store that refuses the run of the lock's holder although it shows no later period.
-    fn refused(&self, last: Option<Run>) -> Error {
+    fn refused(&self, last: Option<JobRun>) -> Error {
         let message = format!(
             "the store has a run of this job under a larger token than this holder's, so its tokens have fallen: {last:?}. The job is run again \
              in the next period"

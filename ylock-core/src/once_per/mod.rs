@@ -3,9 +3,9 @@
 //! The store keeps the last run of the job, written by the holder of the write lock of its name *before* the work begins. See "Once per period" in
 //! ARCHITECTURE.md for why no period is run twice.
 
-mod done;
+mod completed;
 mod job;
-mod scheduled;
+mod job_lease;
 mod verdict;
 
 use std::future::Future;
@@ -13,42 +13,42 @@ use std::panic::Location;
 
 use crate::acquire::{give_back, stopped_if_lost, with_new_owner};
 use crate::error::Result;
+use crate::job_run::JobRun;
 use crate::key::Key;
 use crate::period::Period;
-use crate::run::Run;
 use crate::terms::Terms;
 
-pub use done::Done;
+pub use completed::Completed;
 use job::{Entered, Job};
-pub use scheduled::Scheduled;
+pub use job_lease::JobLease;
 
 /// What has become of a job in its period; from [`Locks::once_per`](crate::Locks::once_per).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::exhaustive_enums, reason = "run here, being run, or run")]
-pub enum OncePer<T> {
+pub enum JobOutcome<T> {
     /// This call has run the work, which has returned this.
     Ran(T),
     /// Another call is at it.
-    Running(Run),
-    /// The work was run before, or a later period was. If the [run](Run) is of this period and not done, its process has died in the middle, has lost
+    RunningElsewhere(JobRun),
+    /// The work was run before, or a later period was. If the [run](JobRun) is of this period and not done, its process has died in the middle, has lost
     /// the lock, or the work has failed.
-    AlreadyRun(Run),
+    AlreadyRun(JobRun),
 }
 
-impl<T> OncePer<T> {
+impl<T> JobOutcome<T> {
     /// Returns what the work has returned; `None` if it was not run by this call.
     pub fn ran(self) -> Option<T> {
         match self {
             Self::Ran(output) => Some(output),
-            Self::Running(_) | Self::AlreadyRun(_) => None,
+            Self::RunningElsewhere(_) | Self::AlreadyRun(_) => None,
         }
     }
 
     /// Returns the run of another call because of which this one has not run the work.
-    pub fn other(&self) -> Option<&Run> {
+    pub fn other(&self) -> Option<&JobRun> {
         match self {
             Self::Ran(_) => None,
-            Self::Running(run) | Self::AlreadyRun(run) => Some(run),
+            Self::RunningElsewhere(run) | Self::AlreadyRun(run) => Some(run),
         }
     }
 }
@@ -60,11 +60,11 @@ pub(crate) fn once_per<W, F>(
     key: Result<Key>,
     period: Period,
     work: W,
-) -> impl Future<Output = Result<OncePer<F::Output>>>
+) -> impl Future<Output = Result<JobOutcome<F::Output>>>
 where
-    W: FnOnce(Scheduled) -> F,
+    W: FnOnce(JobLease) -> F,
     F: Future,
-    F::Output: Done,
+    F::Output: Completed,
 {
     let at = Location::caller();
     async move {
@@ -73,20 +73,20 @@ where
         let job = Job::new(&terms, key?, period)?;
         let guard = match job.enter(at).await? {
             Entered::ToDo(guard) => guard,
-            Entered::Over(run) => return Ok(OncePer::AlreadyRun(run)),
-            Entered::Running(run) => return Ok(OncePer::Running(run)),
+            Entered::Over(run) => return Ok(JobOutcome::AlreadyRun(run)),
+            Entered::Running(run) => return Ok(JobOutcome::RunningElsewhere(run)),
         };
         let run = match job.begin(&guard).await? {
             Ok(run) => run,
-            Err(later) => return Ok(OncePer::AlreadyRun(later)),
+            Err(later) => return Ok(JobOutcome::AlreadyRun(later)),
         };
         // After the store has the run, and not before: the next holder reads it.
         let scheduled = run.clone();
-        let output = stopped_if_lost(&guard, |lease| work(Scheduled::new(lease, scheduled))).await?;
+        let output = stopped_if_lost(&terms, &guard, |lease| work(JobLease::new(lease, scheduled))).await?;
         if output.is_done() {
             job.end(&guard, run).await;
         }
         give_back(&terms, guard).await;
-        Ok(OncePer::Ran(output))
+        Ok(JobOutcome::Ran(output))
     }
 }

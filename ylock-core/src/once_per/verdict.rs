@@ -1,8 +1,8 @@
 //! What the last run says of the present period. Pure.
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::job_run::JobRun;
 use crate::period::Period;
-use crate::run::Run;
 
 /// What the last run says of the period of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) enum Verdict {
 /// # Errors
 /// [`Config`](ErrorKind::Config) if the run is of a period that begins in more than one period from now: silence would mean that the job is not run
 /// until the clock of this client has come there.
-pub(super) fn judge(last: Option<&Run>, begins: i64, now: i64, period: Period) -> Result<Verdict> {
+pub(super) fn judge(last: Option<&JobRun>, begins: i64, now: i64, period: Period) -> Result<Verdict> {
     let Some(last) = last.filter(|last| last.period_micros() >= begins) else { return Ok(Verdict::ToDo) };
     if last.period_micros() - now > period.micros() {
         return Err(ahead(last, now, period));
@@ -28,8 +28,8 @@ pub(super) fn judge(last: Option<&Run>, begins: i64, now: i64, period: Period) -
     Ok(if last.period_micros() == begins && !last.is_done { Verdict::Unfinished } else { Verdict::Over })
 }
 
-fn ahead(last: &Run, now: i64, period: Period) -> Error {
-    let (own, theirs) = (Run::begun(now, None, now, last.client.clone()).period(), last.period());
+fn ahead(last: &JobRun, now: i64, period: Period) -> Error {
+    let (own, theirs) = (JobRun::begun(now, None, now, last.client.clone()).period(), last.period());
     let shown = |time| humantime::format_rfc3339_seconds(time).to_string();
     let message = format!(
         "the last run of this job, by client {:?}, is of a period that begins at {}, and by the clock of this client the present one began at {}: \
@@ -53,11 +53,11 @@ mod tests {
 
     const PERIOD: Period = Period::of(Duration::from_micros(1_000));
 
-    fn run(period: i64) -> Run {
-        Run::begun(period, None, 0, ClientName::stored("web-3"))
+    fn run(period: i64) -> JobRun {
+        JobRun::begun(period, None, 0, ClientName::stored("web-3"))
     }
 
-    fn judged(last: &Run, begins: i64, now: i64) -> Verdict {
+    fn judged(last: &JobRun, begins: i64, now: i64) -> Verdict {
         judge(Some(last), begins, now, PERIOD).unwrap()
     }
 

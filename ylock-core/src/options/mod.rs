@@ -120,7 +120,7 @@ crate::define_options! {
     /// How long after the grant of the store a process may still pass the lock on.
     hand_over_time: Duration or "`100ms`";
 
-    /// How long `read`, `write` and `run` wait before they fail with `TimedOut`.
+    /// How long an acquisition waits before it fails with `TimedOut`.
     wait / with_wait: Wait or "`forever`";
 
     /// How long a holder may have a lock at most: when it has had it for so long it is lost, and
@@ -185,7 +185,7 @@ impl Options {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
     /// let hour = Options::default().with_max_hold(Duration::from_secs(3600));
     /// let report = Ylock::in_memory().lock("reports", "2026").with_options(hour);
-    /// report.run(|_| write_report()).await?;
+    /// report.write().run(|_| write_report()).await?;
     /// # Ok(()) }
     /// ```
     #[must_use]

@@ -27,7 +27,7 @@ pub struct SemaphoreInspection {
 pub(crate) async fn inspect(handle: &Handle, name: &Key) -> Result<SemaphoreInspection> {
     let Some(keys) = keys_in_use(handle, name).await? else { return Ok(SemaphoreInspection::default()) };
     let turnstile = handle.keeper.inspect(&keys.turnstile).await?;
-    let holders = looks(handle, &keys).await?.into_iter().flat_map(|(_, seen)| seen.holders).collect();
+    let holders = looks(handle, &keys).await?.into_iter().flat_map(|seen| seen.holders).collect();
     Ok(SemaphoreInspection { permits: Some(keys.count()), holders, queue: waiters(turnstile) })
 }
 
@@ -47,8 +47,10 @@ pub(crate) async fn revoke(handle: &Handle, name: &Key) -> Result<usize> {
 pub(crate) async fn revoke_some(handle: &Handle, name: &Key, ids: &[AcquisitionId]) -> Result<usize> {
     let Some(keys) = keys_in_use(handle, name).await? else { return Ok(0) };
     let mut count = 0;
-    for (permit, seen) in looks(handle, &keys).await? {
-        for holder in seen.holders.iter().filter(|holder| ids.contains(&holder.id)) {
+    for place in 0..keys.permits() {
+        let permit = keys.permit(place)?;
+        let holders = handle.keeper.exact_holders(&permit).await?;
+        for holder in holders.iter().filter(|holder| ids.contains(&holder.id)) {
             count += usize::from(handle.keeper.revoke_one(&permit, holder.id).await?);
         }
     }
@@ -65,19 +67,16 @@ pub(crate) async fn is_in_use(handle: &Handle, name: &Key) -> Result<bool> {
 
 /// Returns the keys of a semaphore that has clients.
 async fn keys_in_use(handle: &Handle, name: &Key) -> Result<Option<Keys>> {
-    let seen = handle.keeper.inspect(&keys::clients(name)?).await?;
+    let clients = handle.keeper.exact_holders(&keys::clients(name)?).await?;
     // Of clients that name different numbers at least one is about to fail.
-    let count = seen.holders.iter().filter_map(|client| permits_of(client.owner)).max();
+    let count = clients.iter().filter_map(|client| permits_of(client.owner)).max();
     count.map(|count| Keys::of(name.clone(), count)).transpose()
 }
 
 /// Returns what the store shows of each permit, in the order of their numbers.
-async fn looks(handle: &Handle, keys: &Keys) -> Result<Vec<(Key, Inspection)>> {
-    let looks = (0..keys.permits()).map(|place| async move {
-        let permit = keys.permit(place)?;
-        let seen = handle.keeper.inspect(&permit).await?;
-        Ok((permit, seen))
-    });
+async fn looks(handle: &Handle, keys: &Keys) -> Result<Vec<Inspection>> {
+    let looks =
+        (0..keys.permits()).map(|place| async move { handle.keeper.inspect(&keys.permit(place)?).await });
     stream::iter(looks).buffered(LOOKS).try_collect().await
 }
 

@@ -1,7 +1,6 @@
 //! The value that a caller keeps for one permit, and the view of it.
 
 use std::fmt;
-use std::future::Future;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -47,37 +46,6 @@ impl Permit {
     /// Returns a view of this permit, to pass around.
     pub fn lease(&self) -> PermitLease {
         self.lease.clone()
-    }
-
-    /// Runs `work`, and stops it if the permit is lost.
-    pub(super) async fn run<W, F>(self, work: W) -> Result<F::Output>
-    where
-        W: FnOnce(PermitLease) -> F,
-        F: Future,
-    {
-        let lease = self.lease();
-        let output = tokio::select! {
-            // The loss is looked at first: work that is ready in the same moment must not run on.
-            biased;
-            _ = lease.lost() => return Err(lease.error()),
-            output = work(self.lease()) => output,
-        };
-        lease.check()?;
-        // As after every work: what goes wrong now is no error of it.
-        let key = lease.key();
-        match self.unlock().await {
-            Ok(Unlocked::Released) => {}
-            Ok(Unlocked::WasLost) => {
-                tell!(warn, ?key, "the permit was lost at the moment at which the work under it ended");
-            }
-            Err(error) => tell!(
-                warn,
-                ?key,
-                error = format!("{error:#}"),
-                "the work is done, but the release of its permit was not confirmed"
-            ),
-        }
-        Ok(output)
     }
 
     /// Gives the permit back and waits until the store has it.
@@ -130,7 +98,7 @@ impl PermitLease {
     }
 
     /// Returns the error of one that was lost.
-    fn error(&self) -> Error {
+    pub(super) fn error(&self) -> Error {
         lost(if self.permit.loss().is_some() { &self.permit } else { &self.client })
     }
 
@@ -154,6 +122,24 @@ impl PermitLease {
     /// Returns why the permit was lost, if it was.
     pub fn loss(&self) -> Option<LossReason> {
         self.permit.loss().or_else(|| self.client.loss())
+    }
+}
+
+/// Gives a permit back whose work is done: what goes wrong now is no error of the work.
+pub(super) async fn give_back(permit: Permit) {
+    let lease = permit.lease();
+    let key = lease.key();
+    match permit.unlock().await {
+        Ok(Unlocked::Released) => {}
+        Ok(Unlocked::WasLost) => {
+            tell!(warn, ?key, "the permit was lost at the moment at which the work under it ended");
+        }
+        Err(error) => tell!(
+            warn,
+            ?key,
+            error = format!("{error:#}"),
+            "the work is done, but the release of its permit was not confirmed"
+        ),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use scylla::errors::{DbError, ExecutionError, RequestAttemptError};
-use ylock_core::engine::{Examination, Risk};
+use ylock_core::engine::{Diagnostics, Finding};
 use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
 
@@ -80,11 +80,11 @@ async fn fit(asker: Asker<'_>, options: &CassandraOptions) -> Result<Fit> {
 }
 
 /// Returns what is so of the schema, and what of it breaks a promise.
-pub(super) async fn examine(
+pub(super) async fn diagnose(
     asker: Asker<'_>,
     options: &CassandraOptions,
     environment: &dyn Environment,
-    seen: &mut Examination,
+    seen: &mut Diagnostics,
 ) -> Result<()> {
     let fit = fit(asker, options).await?;
     let (keyspace, table) = (options.keyspace(), options.table());
@@ -99,11 +99,11 @@ pub(super) async fn examine(
             "gc_grace_seconds of {keyspace}.{table} is shorter than a node may show a row of this client's lease: one that was down may show \
              a released lock as held until the row ends"
         );
-        seen.risks.push(Risk::new(what, format!("{};", text::grace(options))));
+        seen.findings.push(Finding::new(what, format!("{};", text::grace(options))));
     }
     if !agree(asker, options, environment).await {
         let what = "the nodes do not agree on the schema: one of them may not know the table";
-        seen.risks.push(Risk::new(what, "nodetool describecluster"));
+        seen.findings.push(Finding::new(what, "nodetool describecluster"));
     }
     Ok(())
 }

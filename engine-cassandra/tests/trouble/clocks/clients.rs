@@ -91,7 +91,7 @@ impl AtEach {
         for number in 0..LOCKS {
             let name = format!("both-{holder}-{other}-{number}");
             let held = within(LEASE, "it is free", self.locks(holder).write(&name)).await.unwrap();
-            let taken = self.locks(other).try_write(&name).await.unwrap();
+            let taken = self.locks(other).write(&name).now().await.unwrap();
             times += usize::from(taken.is_some_and(|taken| taken.is_valid() && held.is_valid()));
         }
         times
@@ -114,11 +114,11 @@ impl AtEach {
         let tries = tries.map(async |((node, newcomer), held)| {
             if node != held.node {
                 assert!(
-                    self.locks(node).try_write(&held.name).await.unwrap().is_none(),
+                    self.locks(node).write(&held.name).now().await.unwrap().is_none(),
                     "{held:?} at {node}"
                 );
             }
-            let taken = newcomer.locks(&self.group).try_write(&held.name).await.unwrap();
+            let taken = newcomer.locks(&self.group).write(&held.name).now().await.unwrap();
             assert!(taken.is_none(), "{held:?} by a newcomer at {node}");
         });
         join_all(tries).await;

@@ -24,7 +24,7 @@ impl Harness for Apart {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        ylock_testkit::ALL_GUARANTEES
     }
 
     async fn engine(&self) -> Arc<dyn Engine> {

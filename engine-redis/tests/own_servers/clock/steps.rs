@@ -47,12 +47,12 @@ async fn a_step_forwards_beyond_the_lease_frees_the_lock_and_the_holder_is_told(
     for step in [LEASE + Duration::from_secs(1), HOUR] {
         let guard = within("it gets in", one.locks("users").write("alice")).await.unwrap();
         set.forwards(step).await;
-        let next = two.locks("users").try_write("alice").await.unwrap().expect("it is free at once");
+        let next = two.locks("users").write("alice").now().await.unwrap().expect("it is free at once");
         assert!(next.token() > guard.token());
         // Not `Lapsed`: its renewal was refused, before the lease ended by its own clock.
         assert_eq!(within("the holder is told", guard.lost()).await, LossReason::Gone);
         assert_eq!(within("given back", guard.unlock()).await.unwrap(), Unlocked::WasLost);
-        assert!(next.is_valid() && three.locks("users").try_write("alice").await.unwrap().is_none());
+        assert!(next.is_valid() && three.locks("users").write("alice").now().await.unwrap().is_none());
         assert_eq!(within("given back", next.unlock()).await.unwrap(), Unlocked::Released);
     }
 }
@@ -143,7 +143,7 @@ async fn a_step_backwards_keeps_no_dead_waiter() {
         let (since, locks) = (quiet_time(), two.locks("users"));
         assert!(within("given back", guard.unlock()).await.unwrap().is_released());
         if tries {
-            until("no waiter is left", async || locks.try_write("alice").await.unwrap().is_some()).await;
+            until("no waiter is left", async || locks.write("alice").now().await.unwrap().is_some()).await;
         } else {
             drop(within("the next one gets in", locks.write("alice")).await.unwrap());
         }

@@ -46,7 +46,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ylock_core::engine::ServerFacts;
+use ylock_core::engine::ServerReport;
 use ylock_core::environment::{BoxFuture, Moment};
 use ylock_core::{Error, Result, StoreToken};
 
@@ -88,7 +88,7 @@ pub trait Ensemble: fmt::Debug + Send + Sync + 'static {
     fn no_session(&self) -> Error;
 
     /// Asks each server what it tells of itself. By default nothing is told.
-    fn servers(&self) -> Pin<Box<dyn Future<Output = Vec<ServerFacts>> + Send>> {
+    fn servers(&self) -> Pin<Box<dyn Future<Output = Vec<ServerReport>> + Send>> {
         Box::pin(std::future::ready(Vec::new()))
     }
 }

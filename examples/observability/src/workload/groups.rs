@@ -64,7 +64,7 @@ async fn idle(locks: Locks, tally: Arc<Tally>) {
 /// Tries a lock, and does something else if the lock is taken.
 async fn impatient(locks: Locks, tally: Arc<Tally>) {
     loop {
-        work(tally.count(locks.try_write("slot").await), 80).await;
+        work(tally.count(locks.write("slot").now().await), 80).await;
         pause(20..60).await;
     }
 }
@@ -81,7 +81,7 @@ async fn hold_long(locks: Locks, tally: Arc<Tally>) {
 
 async fn wait_a_little(locks: Locks, tally: Arc<Tally>) {
     loop {
-        work(tally.count(locks.write_within("report", Duration::from_millis(700)).await), 20).await;
+        work(tally.count(locks.write("report").within(Duration::from_millis(700)).await), 20).await;
         pause(100..500).await;
     }
 }

@@ -24,7 +24,7 @@ impl Site {
             [connect().await?, connect().await?]
         };
         let tally = Arc::new(Tally::new(clients[0].engine_name()));
-        Ok(Self { clients: clients.map(|client| client.with(MetricsLayer::new())), tally })
+        Ok(Self { clients: clients.map(|client| client.layer(MetricsLayer::new())), tally })
     }
 
     pub(super) fn clients(&self) -> &[Ylock; 2] {

@@ -7,8 +7,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use futures_util::future::{Either, select};
 use ylock_core::environment::Environment;
 use ylock_core::{
-    Election, ErrorKind, Guard, Key, Leadership, Lease, Mode, Owner, Period, Permit, PermitLease, Result,
-    Scheduled, Semaphore, Ylock,
+    Election, ErrorKind, Guard, JobLease, Key, Leadership, Lease, Mode, Owner, Period, Permit, PermitLease,
+    Result, Semaphore, Ylock,
 };
 
 use super::errand::{Manner, options};
@@ -158,8 +158,8 @@ impl Visitor {
     async fn permit(&mut self, semaphore: &Semaphore, manner: Manner) -> Result<Option<Permit>> {
         match manner {
             Manner::Wait => semaphore.acquire().await.map(Some),
-            Manner::Try => semaphore.try_acquire().await,
-            Manner::Within(time) => semaphore.acquire_within(time).await,
+            Manner::Try => semaphore.acquire().now().await,
+            Manner::Within(time) => semaphore.acquire().within(time).await,
             Manner::Dropped(time) => {
                 let acquiring = Box::pin(semaphore.acquire());
                 match select(acquiring, self.process.clocks.sleep(time)).await {
@@ -178,7 +178,7 @@ impl Visitor {
     async fn run_with_permit(&mut self, semaphore: &Semaphore) {
         let (process, time, permits) = (Arc::clone(&self.process), self.stay(), semaphore.permits());
         let owner = owner(&mut self.chance);
-        let run = semaphore.run(|permit| async move {
+        let run = semaphore.acquire().run(|permit| async move {
             let of = PermitOf { number: permit.number(), permits };
             if let Some(permitted) = Permitted::enter(&process, Belief::Permits(permit.clone()), of, owner) {
                 permitted.work(permit.lost(), time).await;
@@ -194,8 +194,8 @@ impl Visitor {
         let lock = client.lock("group", LIMIT);
         let time = self.chance.between(Duration::ZERO, self.process.shared.lease);
         let guard = match self.chance.below(3) {
-            0 => lock.try_write().await,
-            1 => lock.write_within(time).await,
+            0 => lock.write().now().await,
+            1 => lock.write().within(time).await,
             _ => lock.write().await.map(Some),
         };
         match guard {
@@ -286,7 +286,7 @@ impl Visitor {
 
     async fn run_while_leader(&mut self, election: &Election) {
         let (process, time) = (Arc::clone(&self.process), self.stay());
-        let run = election.run_while_leader(|lease| async move {
+        let run = election.campaign().run(|lease| async move {
             if let Some(mut inside) = Inside::enter(&process, &lease) {
                 inside.work(time).await;
                 inside.write();
@@ -360,7 +360,7 @@ impl Visitor {
             false => (JOB, Period::of(length).with_offset(self.offset())),
         };
         let (process, time) = (Arc::clone(&self.process), self.stay());
-        let work = |scheduled: Scheduled| async move {
+        let work = |scheduled: JobLease| async move {
             if name == JOB {
                 // Whatever the clock said by which the period was counted: the periods of a job are those of the wall clock.
                 let begins = scheduled.run().period().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -45,10 +45,10 @@ impl Errand {
     pub(super) async fn acquire(self, lock: &Lock, clocks: &Clocks) -> Result<Option<Guard>> {
         match self.manner {
             Manner::Wait => self.wait(lock).await,
-            Manner::Try if self.mode == Mode::Write => lock.try_write().await,
-            Manner::Try => lock.try_read().await,
-            Manner::Within(time) if self.mode == Mode::Write => lock.write_within(time).await,
-            Manner::Within(time) => lock.read_within(time).await,
+            Manner::Try if self.mode == Mode::Write => lock.write().now().await,
+            Manner::Try => lock.read().now().await,
+            Manner::Within(time) if self.mode == Mode::Write => lock.write().within(time).await,
+            Manner::Within(time) => lock.read().within(time).await,
             Manner::Dropped(time) => match select(self.wait(lock), clocks.sleep(time)).await {
                 Either::Left((answer, _)) => answer,
                 Either::Right(_) => Ok(None),

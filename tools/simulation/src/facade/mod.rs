@@ -53,7 +53,7 @@ impl Process {
     ) -> Arc<Self> {
         let mut engines: Vec<_> =
             engines.into_iter().map(|engine| Contract::over(engine, &shared.oracle)).collect();
-        let client = engines.pop().map(Ylock::over);
+        let client = engines.pop().map(Ylock::from_arc);
         let process = Arc::new(Self {
             shared: Arc::clone(shared),
             clocks: Arc::clone(clocks),
@@ -84,7 +84,7 @@ impl Process {
             let (Some(engine), Some(old)) = (self.engines.lock().pop(), clients.last().cloned()) else {
                 return;
             };
-            clients.push(Ylock::over(engine));
+            clients.push(Ylock::from_arc(engine));
             old
         };
         old.close().await;
@@ -95,7 +95,7 @@ impl Process {
         let clients = self.clients.lock().clone();
         for client in clients {
             client.close().await;
-            match client.lock("group", "name-0").try_write().await {
+            match client.lock("group", "name-0").write().now().await {
                 Err(error) if error.kind() == ErrorKind::Closed => {}
                 other => self.shared.oracle.complain(format!("a closed client answers {other:?}")),
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, join_all, select};
 use ylock_core::environment::Environment;
-use ylock_core::{Error, Growing, Guard, Guards, Lease, Mode, Result, Ylock};
+use ylock_core::{Error, Guard, Guards, Lease, Mode, Result, TwoPhaseLocking, Ylock};
 
 use super::errand::Manner;
 use super::inside::Inside;
@@ -86,7 +86,7 @@ impl Visitor {
         members: &[Member],
         manner: Manner,
     ) -> Result<Option<Guards>> {
-        let many = members.iter().fold(client.many(), |many, (name, mode)| match mode {
+        let many = members.iter().fold(client.multi_lock(), |many, (name, mode)| match mode {
             Mode::Read => many.read("group", name),
             Mode::Write => many.write("group", name),
         });
@@ -97,8 +97,8 @@ impl Visitor {
         };
         match manner {
             Manner::Wait => many.acquire().await.map(Some),
-            Manner::Try => many.try_acquire().await,
-            Manner::Within(time) => many.acquire_within(time).await,
+            Manner::Try => many.acquire().now().await,
+            Manner::Within(time) => many.acquire().within(time).await,
             Manner::Dropped(time) => {
                 let acquiring = Box::pin(many.acquire());
                 match select(acquiring, self.process.clocks.sleep(time)).await {
@@ -134,12 +134,12 @@ impl Visitor {
 
     /// Runs work under a set, which is stopped when one of its locks is lost.
     async fn run_set(&mut self, client: &Ylock) {
-        let many = self.members().into_iter().fold(client.many(), |many, (name, mode)| match mode {
+        let many = self.members().into_iter().fold(client.multi_lock(), |many, (name, mode)| match mode {
             Mode::Read => many.read("group", name),
             Mode::Write => many.write("group", name),
         });
         let (process, time) = (Arc::clone(&self.process), self.stay());
-        let run = many.owned_by(&self.owner).run(|leases| async move {
+        let run = many.owned_by(&self.owner).acquire().run(|leases| async move {
             let mut inside: Vec<_> =
                 leases.iter().filter_map(|lease| Inside::enter(&process, lease)).collect();
             work(&mut inside, time).await;
@@ -153,7 +153,7 @@ impl Visitor {
     async fn grow(&mut self, client: &Ylock) {
         let (members, time) = (self.members(), self.stay());
         let (process, pause) = (&self.process, time / 8);
-        let grown = client.growing(|taking: Growing| {
+        let grown = client.two_phase_locking(|taking: TwoPhaseLocking| {
             let members = members.clone();
             async move {
                 let mut leases: Vec<Lease> = Vec::new();

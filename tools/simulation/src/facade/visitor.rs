@@ -93,7 +93,8 @@ impl Visitor {
                 inside.write();
             }
         };
-        let result = if is_writer { lock.run(work).await } else { lock.run_read(work).await };
+        let acquiring = if is_writer { lock.write() } else { lock.read() };
+        let result = acquiring.run(work).await;
         if let Err(error) = result {
             self.process.excuse(&error);
         }

@@ -12,7 +12,7 @@ use ylock_core::engine::{
     Ticket,
 };
 use ylock_core::environment::Environment;
-use ylock_core::{ClientName, Guarantees, Key, Mode, Options, Result, Run, StoreToken};
+use ylock_core::{ClientName, Guarantees, JobRun, Key, Mode, Options, Result, StoreToken};
 use ylock_engine_cassandra::CassandraOptions;
 use ylock_engine_cassandra::algorithm::store::{Partition, Row, Slot, State, Store, Write};
 use ylock_simulation::clocks::Clocks;
@@ -92,7 +92,13 @@ impl Engine for Listing6 {
     }
 
     fn guarantees(&self) -> Guarantees {
-        Guarantees::ALL
+        Guarantees::NONE
+            .with_exclusive(true)
+            .with_fair(true)
+            .with_fencing(true)
+            .with_shared_reads(true)
+            .with_durable(true)
+            .with_exclusive_after_failover(true)
     }
 
     fn environment(&self) -> Arc<dyn Environment> {
@@ -171,11 +177,11 @@ impl Engine for Listing6 {
         Ok(false)
     }
 
-    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, _: &Key) -> Result<Option<JobRun>> {
         Ok(None)
     }
 
-    async fn store_run(&self, _: &Key, _: &Run, _: Duration) -> Result<bool> {
+    async fn store_run(&self, _: &Key, _: &JobRun, _: Duration) -> Result<bool> {
         Ok(false)
     }
 

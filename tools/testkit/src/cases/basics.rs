@@ -42,7 +42,7 @@ pub async fn a_writer_excludes_other_clients(fixture: Fixture) {
 pub async fn an_owner_is_a_stranger_in_another_client(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let guard = here.write().await;
-    assert!(there.lock.owned_by(&guard.owner()).try_write().await.unwrap().is_none());
+    assert!(there.lock.owned_by(&guard.owner()).write().now().await.unwrap().is_none());
     let waiter = Contender::start_as(&there, Mode::Write, guard.owner());
     fixture.work().await;
     assert!(!waiter.is_done(), "the same owner in another client waits like any other owner");
@@ -137,7 +137,7 @@ pub async fn a_guard_is_given_back_by_any_task_or_thread(fixture: Fixture) {
 /// `run` returns what the work returns, under a valid lock, and gives the lock back.
 pub async fn run_does_the_work_under_the_lock_and_gives_back(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
-    let work = here.lock.run(|lease| async move { (lease.is_valid(), lease.mode(), lease.token()) });
+    let work = here.lock.write().run(|lease| async move { (lease.is_valid(), lease.mode(), lease.token()) });
     let (valid, mode, token) = within(fixture.soon(), "the work is done", work).await.unwrap();
     assert!(valid);
     assert_eq!((mode, token.is_some()), (Mode::Write, fixture.harness().guarantees().fencing));
@@ -147,7 +147,7 @@ pub async fn run_does_the_work_under_the_lock_and_gives_back(fixture: Fixture) {
 /// Work inside `run` may acquire the same lock again.
 pub async fn work_inside_run_may_enter_again(fixture: Fixture) {
     let client = fixture.client().await;
-    let work = client.lock.run(|outer| {
+    let work = client.lock.write().run(|outer| {
         let lock = client.lock.clone();
         async move {
             lock.write().await.unwrap().owner() == outer.owner() && lock.read().await.unwrap().is_valid()

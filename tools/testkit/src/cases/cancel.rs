@@ -59,17 +59,17 @@ pub async fn a_read_is_dropped_after_any_poll(fixture: Fixture) {
     cancelled_everywhere(&fixture, |lock| async move { lock.read().await.unwrap() }).await;
 }
 
-/// `try_write` and `try_read` can be dropped after any poll.
+/// `now()` can be dropped after any poll.
 pub async fn a_try_is_dropped_after_any_poll(fixture: Fixture) {
-    cancelled_everywhere(&fixture, |lock| async move { lock.try_write().await.unwrap() }).await;
-    cancelled_everywhere(&fixture, |lock| async move { lock.try_read().await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |lock| async move { lock.write().now().await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |lock| async move { lock.read().now().await.unwrap() }).await;
 }
 
-/// `write_within` and `read_within` can be dropped after any poll.
+/// `within()` can be dropped after any poll.
 pub async fn a_limited_wait_is_dropped_after_any_poll(fixture: Fixture) {
     let time = fixture.soon();
-    cancelled_everywhere(&fixture, |lock| async move { lock.write_within(time).await.unwrap() }).await;
-    cancelled_everywhere(&fixture, |lock| async move { lock.read_within(time).await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |lock| async move { lock.write().within(time).await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |lock| async move { lock.read().within(time).await.unwrap() }).await;
 }
 
 /// `run` can be dropped after any poll, also while the work is going on.
@@ -78,8 +78,8 @@ pub async fn a_run_is_dropped_after_any_poll(fixture: Fixture) {
         tokio::task::yield_now().await;
         tokio::task::yield_now().await;
     };
-    cancelled_everywhere(&fixture, |lock| async move { lock.run(work).await.unwrap() }).await;
-    cancelled_everywhere(&fixture, |lock| async move { lock.run_read(work).await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |lock| async move { lock.write().run(work).await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |lock| async move { lock.read().run(work).await.unwrap() }).await;
 }
 
 /// `unlock` can be dropped after any poll, or before the first: the lock is given back.

@@ -36,7 +36,7 @@ pub async fn idle_keys_are_forgotten(fixture: Fixture) {
     eventually(fixture.soon(), "a wait given up is forgotten", || async { there.keys_in_use() == 0 }).await;
     drop(guard);
     eventually(fixture.soon(), "a lock given back is forgotten", || async { here.keys_in_use() == 0 }).await;
-    assert!(here.lock(fixture.group(), "other").try_write().await.unwrap().is_some());
+    assert!(here.lock(fixture.group(), "other").write().now().await.unwrap().is_some());
     eventually(fixture.soon(), "a try is forgotten", || async { here.keys_in_use() == 0 }).await;
 }
 
@@ -79,7 +79,7 @@ pub async fn aborted_tasks_leave_nothing(fixture: Fixture) {
 pub async fn guards_outlive_the_handles_of_their_client(fixture: Fixture) {
     let there = fixture.client().await;
     let engine = fixture.harness().engine().await;
-    let lock = Ylock::over(Arc::clone(&engine)).lock(fixture.group(), "the lock");
+    let lock = Ylock::from_arc(Arc::clone(&engine)).lock(fixture.group(), "the lock");
     // Not the shortest: a renewal may be late on a busy machine.
     let options = Options::default().with_lease(fixture.lease() * 2);
     let guard = within(fixture.soon(), "granted", lock.with_options(options).write()).await.unwrap();
@@ -152,8 +152,8 @@ async fn goes_wrong(here: &Client, there: &Client, number: usize) {
         0 => drop(poll_times(polls, locks.write(name)).await),
         1 => drop(timeout(patience, poll_times(polls, locks.read(held))).await),
         2 => drop(timeout(patience, poll_times(polls, locks.write(held))).await),
-        3 => drop(locks.try_write(held).await),
-        4 => drop(locks.write_within(held, patience).await),
+        3 => drop(locks.write(held).now().await),
+        4 => drop(locks.write(held).within(patience).await),
         5 => {
             if let Ok(guard) = locks.write(name).await {
                 drop(timeout(patience, poll_times(polls, guard.downgrade())).await);

@@ -91,9 +91,9 @@ pub async fn a_closed_client_acquires_nothing(fixture: Fixture) {
     let lock = &client.lock;
     let kinds = [
         lock.write().await.unwrap_err().kind(),
-        lock.try_write().await.unwrap_err().kind(),
-        lock.read_within(fixture.soon()).await.unwrap_err().kind(),
-        lock.run(|_| async {}).await.unwrap_err().kind(),
+        lock.write().now().await.unwrap_err().kind(),
+        lock.read().within(fixture.soon()).await.unwrap_err().kind(),
+        lock.write().run(|_| async {}).await.unwrap_err().kind(),
     ];
     assert_eq!(kinds, [ErrorKind::Closed; 4]);
 }
@@ -129,7 +129,7 @@ pub async fn closing_in_the_middle_of_work_leaves_nothing(fixture: Fixture) {
             timeout(fixture.soon(), task).await.expect("it is told").unwrap();
         }
         for name in ["name 0", "name 1"] {
-            assert!(there.lock(fixture.group(), name).try_write().await.unwrap().is_some());
+            assert!(there.lock(fixture.group(), name).write().now().await.unwrap().is_some());
         }
     }
 }

@@ -179,7 +179,7 @@ pub async fn the_work_of_a_leader_is_stopped_when_the_lead_is_lost(fixture: Fixt
             begun.send(()).unwrap();
             pending::<()>().await;
         };
-        campaign.run_while_leader(work).await
+        campaign.campaign().run(work).await
     });
     // One that is about to lead may be shown as the leader, and only one that leads gives up.
     within(fixture.lapse(), "it leads", has_begun).await.unwrap();
@@ -189,7 +189,7 @@ pub async fn the_work_of_a_leader_is_stopped_when_the_lead_is_lost(fixture: Fixt
     assert_eq!(error.kind(), ErrorKind::Lost);
     assert!(stopped.load(Ordering::SeqCst), "the work's future was dropped");
     let term = async |lease: ylock_core::Lease| lease.token();
-    let done = within(fixture.lapse(), "it leads again", election(&here).run_while_leader(term)).await;
+    let done = within(fixture.lapse(), "it leads again", election(&here).campaign().run(term)).await;
     assert_eq!(done.unwrap().is_some(), fixture.harness().guarantees().fencing);
     assert!(there.try_acquire(Mode::Write).await.is_some(), "work that has ended has resigned");
 }

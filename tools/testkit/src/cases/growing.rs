@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use tokio::sync::Barrier;
-use ylock_core::{Error, ErrorKind, Growing, Key, Owner, Result};
+use ylock_core::{Error, ErrorKind, Key, Owner, Result, TwoPhaseLocking};
 
 use crate::patient::answered;
 use crate::{Client, Fixture, eventually, poll_times, within};
@@ -38,7 +38,7 @@ async fn seen_waiting(owner: Owner, name: &str, by: &Client) {
 pub async fn a_set_that_grows_in_order_runs_once(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let (runs, group) = (AtomicUsize::new(0), fixture.group());
-    let grown = here.growing(|taking| {
+    let grown = here.two_phase_locking(|taking| {
         runs.fetch_add(1, Ordering::SeqCst);
         let (group, there) = (group.clone(), &there);
         async move {
@@ -61,7 +61,7 @@ pub async fn a_set_that_grows_in_order_runs_once(fixture: Fixture) {
 pub async fn a_lock_out_of_order_that_is_free_is_granted(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let (runs, group) = (AtomicUsize::new(0), fixture.group());
-    let grown = here.growing(|taking| {
+    let grown = here.two_phase_locking(|taking| {
         runs.fetch_add(1, Ordering::SeqCst);
         let group = group.clone();
         async move {
@@ -83,7 +83,7 @@ pub async fn a_lock_out_of_order_that_is_held_makes_it_begin_anew(fixture: Fixtu
         let (runs, owner, group) = (Arc::new(AtomicUsize::new(0)), Owner::new(), fixture.group());
         let (ylock, counts) = (here.clone(), Arc::clone(&runs));
         let grown = tokio::spawn(owner.scope(async move {
-            let take = |taking: Growing| {
+            let take = |taking: TwoPhaseLocking| {
                 let (group, run) = (group.clone(), counts.fetch_add(1, Ordering::SeqCst));
                 async move {
                     taking.write(group.clone(), "b").await?;
@@ -96,7 +96,7 @@ pub async fn a_lock_out_of_order_that_is_held_makes_it_begin_anew(fixture: Fixtu
                     Ok::<_, Own>(run)
                 }
             };
-            ylock.growing(take).await
+            ylock.two_phase_locking(take).await
         }));
         seen_waiting(owner, "a", &here).await;
         let free = || async { there.is_free("b").await };
@@ -115,7 +115,7 @@ pub async fn readers_that_want_to_write_come_to_an_end(fixture: Fixture) {
     let grown = clients.iter().map(|client| {
         let (group, both_read, runs) = (fixture.group(), &both_read, AtomicUsize::new(0));
         async move {
-            let upgrade = |taking: Growing| {
+            let upgrade = |taking: TwoPhaseLocking| {
                 let (group, both_read) = (group.clone(), Arc::clone(both_read));
                 let run = runs.fetch_add(1, Ordering::SeqCst);
                 async move {
@@ -129,7 +129,7 @@ pub async fn readers_that_want_to_write_come_to_an_end(fixture: Fixture) {
                     Ok::<_, Error>(run)
                 }
             };
-            client.growing(upgrade).await
+            client.two_phase_locking(upgrade).await
         }
     });
     let ends = within(fixture.lapse() * 2, "both end", join_all(grown)).await;
@@ -142,7 +142,7 @@ pub async fn readers_that_want_to_write_come_to_an_end(fixture: Fixture) {
 pub async fn an_error_of_the_closure_gives_all_back(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let (runs, group) = (AtomicUsize::new(0), fixture.group());
-    let grown = here.growing(|taking| {
+    let grown = here.two_phase_locking(|taking| {
         runs.fetch_add(1, Ordering::SeqCst);
         let group = group.clone();
         async move {
@@ -162,7 +162,7 @@ pub async fn a_lock_that_is_lost_stops_the_closure(fixture: Fixture) {
     let (runs, began) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(2)));
     let (group, counts, begins) = (fixture.group(), Arc::clone(&runs), Arc::clone(&began));
     let grown = tokio::spawn(async move {
-        let work = |taking: Growing| {
+        let work = |taking: TwoPhaseLocking| {
             counts.fetch_add(1, Ordering::SeqCst);
             let (group, begins) = (group.clone(), Arc::clone(&begins));
             async move {
@@ -172,7 +172,7 @@ pub async fn a_lock_that_is_lost_stops_the_closure(fixture: Fixture) {
                 pending::<Result<()>>().await
             }
         };
-        here.growing(work).await
+        here.two_phase_locking(work).await
     });
     within(fixture.soon() * 2, "it has all", began.wait()).await;
     there.revoke(fixture.group(), "b").await.unwrap();
@@ -197,7 +197,7 @@ pub async fn sets_that_grow_in_opposite_orders_end(fixture: Fixture) {
         tokio::spawn(async move {
             for _ in 0..rounds {
                 let mut runs = 0;
-                let grown = client.growing(|taking| {
+                let grown = client.two_phase_locking(|taking| {
                     runs += 1;
                     let (inside, order, group) = (Arc::clone(&inside), order.clone(), group.clone());
                     async move {
@@ -225,7 +225,7 @@ pub async fn sets_that_grow_in_opposite_orders_end(fixture: Fixture) {
     assert!(most.load(Ordering::SeqCst) <= 1 + NAMES.len(), "{most:?} runs of one closure");
 }
 
-/// `growing` can be dropped after any poll, whatever the closure is at, and in its second run.
+/// `two_phase_locking` can be dropped after any poll, whatever the closure is at, and in its second run.
 pub async fn a_set_that_grows_is_dropped_after_any_poll(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     for holds in [false, true] {
@@ -251,7 +251,7 @@ pub async fn a_set_that_grows_is_dropped_after_any_poll(fixture: Fixture) {
 
 fn three_out_of_order(client: &Client) -> impl Future<Output = Result<()>> {
     let group = client.fixture().group();
-    client.growing(move |taking| {
+    client.two_phase_locking(move |taking| {
         let group = group.clone();
         async move {
             for name in ["b", "a", "c"] {
@@ -267,7 +267,7 @@ fn three_out_of_order(client: &Client) -> impl Future<Output = Result<()>> {
 pub async fn a_handle_that_is_kept_takes_nothing(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let (kept, group) = (Mutex::new(None), fixture.group());
-    let grown = here.growing(|taking| {
+    let grown = here.two_phase_locking(|taking| {
         *kept.lock() = Some(taking.clone());
         let group = group.clone();
         async move { taking.write(group, "a").await.map(drop) }
@@ -281,7 +281,7 @@ pub async fn a_handle_that_is_kept_takes_nothing(fixture: Fixture) {
     // One that waits in a task of its own when the closure ends.
     let held = there.lock(fixture.group(), "b").write().await.unwrap();
     let (waits, group, owner) = (Mutex::new(None), fixture.group(), Owner::new());
-    let grown = owner.scope(here.growing(|taking| {
+    let grown = owner.scope(here.two_phase_locking(|taking| {
         let group = group.clone();
         *waits.lock() = Some(tokio::spawn(async move { taking.write(group, "b").await.map(drop) }));
         let here = &here;

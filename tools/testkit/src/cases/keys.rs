@@ -14,7 +14,7 @@ pub async fn the_same_name_in_another_group_is_another_lock(fixture: Fixture) {
     let groups = ["a", "b"].map(|suffix| client.locks(format!("{} {suffix}", fixture.group())));
     let first = groups[0].write("name").await.unwrap();
     let second = within(fixture.soon(), "another group", groups[1].write("name")).await.unwrap();
-    assert!(groups[0].try_write("name").await.unwrap().is_none());
+    assert!(groups[0].write("name").now().await.unwrap().is_none());
     drop((first, second));
 }
 
@@ -84,7 +84,7 @@ pub async fn any_text_is_a_name(fixture: Fixture) {
         // Every other name is still held: a name that is taken for another one is not granted.
         let guard = within(fixture.soon(), name, here.write(name)).await.unwrap();
         assert_eq!(guard.key().name(), name);
-        assert!(there.try_write(name).await.unwrap().is_none(), "{name:?} is held");
+        assert!(there.write(name).now().await.unwrap().is_none(), "{name:?} is held");
         guards.push(guard);
     }
 }
@@ -97,7 +97,7 @@ pub async fn the_longest_names_work_and_longer_ones_are_refused(fixture: Fixture
     let (group, name) = (fill(MAX_GROUP_BYTES), fill(MAX_NAME_BYTES));
     let guard =
         within(fixture.soon(), "long", here.lock(group.as_str(), name.as_str()).write()).await.unwrap();
-    assert!(there.lock(group.as_str(), name.as_str()).try_write().await.unwrap().is_none());
+    assert!(there.lock(group.as_str(), name.as_str()).write().now().await.unwrap().is_none());
     drop(guard);
 
     let (group, name) = (group + "x", name + "x");
@@ -106,9 +106,9 @@ pub async fn the_longest_names_work_and_longer_ones_are_refused(fixture: Fixture
         let kinds = [
             lock.key().unwrap_err().kind(),
             lock.write().await.unwrap_err().kind(),
-            lock.try_read().await.unwrap_err().kind(),
-            lock.read_within(Duration::ZERO).await.unwrap_err().kind(),
-            lock.run(|_| async {}).await.unwrap_err().kind(),
+            lock.read().now().await.unwrap_err().kind(),
+            lock.read().within(Duration::ZERO).await.unwrap_err().kind(),
+            lock.write().run(|_| async {}).await.unwrap_err().kind(),
             here.inspect(group, name).await.unwrap_err().kind(),
             here.revoke(group, name).await.unwrap_err().kind(),
         ];
@@ -133,10 +133,10 @@ pub async fn options_out_of_their_limits_are_refused(fixture: Fixture) {
         let lock = client.lock.with_options(options);
         let kinds = [
             lock.write().await.unwrap_err().kind(),
-            lock.try_write().await.unwrap_err().kind(),
-            lock.write_within(Duration::MAX).await.unwrap_err().kind(),
+            lock.write().now().await.unwrap_err().kind(),
+            lock.write().within(Duration::MAX).await.unwrap_err().kind(),
             lock.read().await.unwrap_err().kind(),
-            lock.run_read(|_| async {}).await.unwrap_err().kind(),
+            lock.read().run(|_| async {}).await.unwrap_err().kind(),
         ];
         assert_eq!(kinds, [ErrorKind::Config; 5]);
     }
@@ -152,7 +152,7 @@ pub async fn a_lease_that_may_be_attached_may_be_acquired(fixture: Fixture) {
         let options = Options::default().with_lease(lease);
         let attached = client.lock.try_with_options(options.clone()).map(drop);
         let lock = client.lock.with_options(options);
-        let acquired = answered(|| lock.try_write()).await.map(drop);
+        let acquired = answered(|| lock.write().now()).await.map(drop);
         let kinds = [&attached, &acquired].map(|outcome| outcome.as_ref().err().map(Error::kind));
         assert_eq!(kinds[0], kinds[1], "{lease:?}: {attached:?}, {acquired:?}");
         assert!(matches!(kinds[0], None | Some(ErrorKind::Config)), "{lease:?}: {attached:?}");
@@ -179,7 +179,7 @@ pub async fn many_names_are_independent(fixture: Fixture) {
     let held = join_all((0..TASKS).map(hold).collect::<Vec<_>>()).await;
     assert_eq!(here.keys_in_use(), many);
     for number in [0, many / 2, many - 1] {
-        assert!(there.locks(fixture.group()).try_write(format!("name {number}")).await.unwrap().is_none());
+        assert!(there.locks(fixture.group()).write(format!("name {number}")).now().await.unwrap().is_none());
     }
     drop(held);
     let bound = fixture.soon() + fixture.harness().trip() * many as u32 / TASKS as u32;
@@ -192,9 +192,9 @@ pub async fn a_lock_is_the_same_by_either_way(fixture: Fixture) {
     let locks = client.locks(fixture.group());
     let key = client.key();
     let guard = client.write().await;
-    assert!(locks.try_write(key.name()).await.unwrap().is_none());
-    assert!(locks.lock(key.name()).try_read().await.unwrap().is_none());
+    assert!(locks.write(key.name()).now().await.unwrap().is_none());
+    assert!(locks.lock(key.name()).read().now().await.unwrap().is_none());
     assert_eq!(locks.lock(key.name()).key().unwrap(), &key);
-    assert!(locks.owned_by(&guard.owner()).try_write(key.name()).await.unwrap().is_some());
+    assert!(locks.owned_by(&guard.owner()).write(key.name()).now().await.unwrap().is_some());
     drop(guard);
 }

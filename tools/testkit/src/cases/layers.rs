@@ -24,7 +24,7 @@ impl Witness {
     fn of(client: &Client) -> (Self, Lock) {
         let witness = Self::default();
         let key = client.key();
-        let lock = client.with(witness.clone()).lock(key.group(), key.name());
+        let lock = client.layer(witness.clone()).lock(key.group(), key.name());
         (witness, lock)
     }
 

@@ -127,7 +127,10 @@ pub async fn a_holder_that_overslept_disturbs_nobody(fixture: Fixture) {
         here.process().resume();
         fixture.leases(0.5).await;
         assert!(!old.is_valid() && new.is_valid());
-        assert!(again.try_write().await.unwrap().is_none(), "the count of entries does not survive the loss");
+        assert!(
+            again.write().now().await.unwrap().is_none(),
+            "the count of entries does not survive the loss"
+        );
         assert_eq!(old.unlock().await.unwrap(), Unlocked::WasLost);
         fixture.work().await;
         let seen = there.look().await;
@@ -170,7 +173,7 @@ pub async fn a_lock_is_held_for_longer_than_a_minute(fixture: Fixture) {
     tokio::time::sleep(fixture.harness().long_hold().max(lease * 2)).await;
     assert!(guard.is_valid() && shared.is_valid(), "{:?}, {:?}", guard.loss(), shared.loss());
     assert!(!waiting.is_done() && other.try_acquire(Mode::Read).await.is_none());
-    assert!(other.lock(group, "shared").try_write().await.unwrap().is_none());
+    assert!(other.lock(group, "shared").write().now().await.unwrap().is_none());
     let seen = other.look().await;
     assert_eq!((seen.holders.len(), seen.queue.len()), (1, 1), "{seen:?}");
     let before = guard.token();

@@ -133,12 +133,13 @@ pub async fn run_stops_the_work_when_the_lock_is_lost(fixture: Fixture) {
     let (working, began) = (Stopped(Arc::clone(&stopped)), Arc::new(AtomicBool::new(false)));
     let begins = Arc::clone(&began);
     let run = tokio::spawn(async move {
-        lock.run(|_| async move {
-            let _working = working;
-            begins.store(true, Ordering::SeqCst);
-            pending::<()>().await;
-        })
-        .await
+        lock.write()
+            .run(|_| async move {
+                let _working = working;
+                begins.store(true, Ordering::SeqCst);
+                pending::<()>().await;
+            })
+            .await
     });
     eventually(fixture.soon(), "the work has begun", || async { began.load(Ordering::SeqCst) }).await;
     let waiting = Contender::start(&there, Mode::Write);

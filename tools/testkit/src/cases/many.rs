@@ -8,7 +8,9 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
-use ylock_core::{ErrorKind, Guards, Key, LossReason, Many, Mode, Options, Owner, Result, Unlocked, Wait};
+use ylock_core::{
+    ErrorKind, Guards, Key, LossReason, Mode, MultiLock, Options, Owner, Result, Unlocked, Wait,
+};
 
 use crate::patient::answered;
 use crate::{Client, ExclusionOracle, Fixture, eventually, poll_times, within};
@@ -17,9 +19,9 @@ use crate::{Client, ExclusionOracle, Fixture, eventually, poll_times, within};
 const ENOUGH: usize = 200;
 
 /// Returns the set of these names, to be written.
-fn set(client: &Client, names: &[&str]) -> Many {
+fn set(client: &Client, names: &[&str]) -> MultiLock {
     let group = client.fixture().group();
-    names.iter().fold(client.many(), |many, name| many.write(Arc::clone(&group), *name))
+    names.iter().fold(client.multi_lock(), |many, name| many.write(Arc::clone(&group), *name))
 }
 
 fn key(fixture: &Fixture, name: &str) -> Key {
@@ -30,7 +32,7 @@ fn key(fixture: &Fixture, name: &str) -> Key {
 const SOON: Duration = Duration::from_secs(30);
 
 /// Acquires a set that must be free.
-async fn acquire(many: &Many) -> Guards {
+async fn acquire(many: &MultiLock) -> Guards {
     within(SOON, "a set that is free is granted", answered(|| many.acquire())).await.expect("a set")
 }
 
@@ -39,7 +41,7 @@ struct Wants(JoinHandle<Result<Guards>>);
 
 impl Wants {
     /// Starts a task, and returns when this client sees it wait for this name.
-    async fn until_it_waits_for(many: &Many, owner: Owner, name: &str, by: &Client) -> Self {
+    async fn until_it_waits_for(many: &MultiLock, owner: Owner, name: &str, by: &Client) -> Self {
         let wants = Self(tokio::spawn(many.clone().owned_by(&owner).acquire()));
         let waits = || async {
             assert!(!wants.0.is_finished(), "a set that should wait was granted");
@@ -90,7 +92,7 @@ pub async fn a_set_is_granted_whole_and_given_back(fixture: Fixture) {
     for name in ["a", "b", "c"] {
         assert!(there.is_free(name).await, "{name} was not given back");
     }
-    let none = acquire(&here.many()).await;
+    let none = acquire(&here.multi_lock()).await;
     assert!(none.is_empty() && none.is_valid());
     assert_eq!(none.unlock().await.unwrap(), Unlocked::Released);
 }
@@ -99,14 +101,14 @@ pub async fn a_set_is_granted_whole_and_given_back(fixture: Fixture) {
 pub async fn a_try_for_a_set_gets_all_or_none(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let held = acquire(&set(&there, &["b"])).await;
-    let tried = set(&here, &["a", "b", "c"]).try_acquire();
+    let tried = set(&here, &["a", "b", "c"]).acquire().now();
     assert!(within(fixture.soon(), "a try is answered", tried).await.unwrap().is_none());
     for name in ["a", "c"] {
         let free = || async { there.is_free(name).await };
         eventually(fixture.soon(), "what was not kept is free", free).await;
     }
     drop(held);
-    let all = || async { set(&here, &["a", "b", "c"]).try_acquire().await.unwrap().is_some() };
+    let all = || async { set(&here, &["a", "b", "c"]).acquire().now().await.unwrap().is_some() };
     eventually(fixture.soon(), "a set that is free is granted", all).await;
 }
 
@@ -174,7 +176,7 @@ pub async fn single_locks_in_opposite_orders_wait_for_each_other(fixture: Fixtur
         async move {
             let held = locks.write(first).await.unwrap();
             both_hold.wait().await;
-            let second = locks.write_within(second, time).await.unwrap();
+            let second = locks.write(second).within(time).await.unwrap();
             both_know.wait().await;
             drop(held);
             second.is_some()
@@ -232,7 +234,7 @@ pub async fn a_run_under_a_set_stops_when_one_lock_is_lost(fixture: Fixture) {
     let (here, there) = (fixture.short_lived().await, fixture.client().await);
     let began = Arc::new(Barrier::new(2));
     let (many, begins) = (set(&here, &["a", "b"]), Arc::clone(&began));
-    let run = tokio::spawn(many.run(|leases| async move {
+    let run = tokio::spawn(many.acquire().run(|leases| async move {
         assert!(leases.is_valid() && Owner::current() == leases.iter().next().map(|lease| lease.owner()));
         begins.wait().await;
         pending::<()>().await;
@@ -242,7 +244,7 @@ pub async fn a_run_under_a_set_stops_when_one_lock_is_lost(fixture: Fixture) {
     let error = within(fixture.lapse(), "the work is stopped", run).await.unwrap().unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::Lost, Some(&key(&fixture, "b"))));
     there.become_free(&["a", "b"]).await;
-    assert_eq!(many.run(|leases| async move { leases.len() }).await.unwrap(), 2);
+    assert_eq!(many.acquire().run(|leases| async move { leases.len() }).await.unwrap(), 2);
     there.become_free(&["a", "b"]).await;
 }
 
@@ -251,7 +253,7 @@ pub async fn a_set_that_comes_too_late_leaves_nothing(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let held = acquire(&set(&there, &["b"])).await;
     let (many, time) = (set(&here, &["a", "b", "c"]), fixture.soon() / 4);
-    assert!(many.acquire_within(time).await.unwrap().is_none());
+    assert!(many.acquire().within(time).await.unwrap().is_none());
     there.become_free(&["a", "c"]).await;
     let error =
         many.clone().with_options(Options::default().with_wait(Wait::For(time))).acquire().await.unwrap_err();
@@ -267,7 +269,7 @@ pub async fn a_set_that_comes_too_late_leaves_nothing(fixture: Fixture) {
 /// Lets `call` be polled once, twice, and so on until it ends by itself, beside a holder that leaves; afterwards the set must be free.
 async fn cancelled_everywhere<C, F>(fixture: &Fixture, call: C)
 where
-    C: Fn(Many) -> F,
+    C: Fn(MultiLock) -> F,
     F: Future,
 {
     let (here, there) = (fixture.client().await, fixture.client().await);
@@ -299,11 +301,11 @@ pub async fn a_set_is_dropped_after_any_poll(fixture: Fixture) {
     cancelled_everywhere(&fixture, |many| async move { many.acquire().await.unwrap() }).await;
 }
 
-/// `try_acquire` and `acquire_within` can be dropped after any poll.
+/// `now()` and `within()` can be dropped after any poll.
 pub async fn a_limited_set_is_dropped_after_any_poll(fixture: Fixture) {
-    cancelled_everywhere(&fixture, |many| async move { many.try_acquire().await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |many| async move { many.acquire().now().await.unwrap() }).await;
     let time = fixture.soon();
-    cancelled_everywhere(&fixture, |many| async move { many.acquire_within(time).await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |many| async move { many.acquire().within(time).await.unwrap() }).await;
 }
 
 /// `run` can be dropped after any poll, also while the work is going on.
@@ -312,7 +314,7 @@ pub async fn a_run_under_a_set_is_dropped_after_any_poll(fixture: Fixture) {
         tokio::task::yield_now().await;
         tokio::task::yield_now().await;
     };
-    cancelled_everywhere(&fixture, |many| async move { many.run(work).await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |many| async move { many.acquire().run(work).await.unwrap() }).await;
 }
 
 /// Closing a client ends its waits for sets, and its sets.
@@ -346,7 +348,7 @@ pub async fn an_owner_enters_its_set_again(fixture: Fixture) {
     let more = acquire(&own(&["b", "e"])).await;
     let error = own(&["b", "c"]).acquire().await.unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::WouldDeadlock, Some(&key(&fixture, "c"))));
-    drop(own(&["a", "c"]).try_acquire().await.unwrap().expect("a try does not wait"));
+    drop(own(&["a", "c"]).acquire().now().await.unwrap().expect("a try does not wait"));
     drop((single, outer, inner));
     assert!(!there.is_free("b").await, "one of its sets still has it");
     let error = own(&["c"]).acquire().await.unwrap_err();
@@ -365,16 +367,16 @@ pub async fn sets_of_readers_share(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let group = fixture.group();
     let readers = |client: &Client| {
-        ["a", "b", "c"].into_iter().fold(client.many(), |many, name| many.read(group.clone(), name))
+        ["a", "b", "c"].into_iter().fold(client.multi_lock(), |many, name| many.read(group.clone(), name))
     };
     let (one, another) = (acquire(&readers(&here)).await, acquire(&readers(&there)).await);
     assert!(one.is_valid() && another.is_valid());
     let mixed = set(&here, &["d"]).read(group.clone(), "a").write(group.clone(), "b");
-    assert!(mixed.try_acquire().await.unwrap().is_none(), "a writer got in beside readers");
+    assert!(mixed.acquire().now().await.unwrap().is_none(), "a writer got in beside readers");
     let mut wants = Wants::until_it_waits_for(&mixed, Owner::new(), "b", &there).await;
     drop((one, another));
     let guards = wants.outcome(&fixture).await.unwrap();
-    assert!(there.lock(group, "a").try_read().await.unwrap().is_some(), "a reader of a set shares");
+    assert!(there.lock(group, "a").read().now().await.unwrap().is_some(), "a reader of a set shares");
     drop(guards);
 }
 
@@ -385,13 +387,14 @@ pub async fn a_set_of_a_hundred(fixture: Fixture) {
     let options = Options::default().with_lease(lease);
     let (here, there) = (fixture.client_with(options).await, fixture.client().await);
     let names: Vec<_> = (0..100).map(|number| format!("name {number}")).collect();
-    let all =
-        |client: &Client| names.iter().fold(client.many(), |many, name| many.write(fixture.group(), name));
+    let all = |client: &Client| {
+        names.iter().fold(client.multi_lock(), |many, name| many.write(fixture.group(), name))
+    };
     let guards = acquire(&all(&here)).await;
     assert_eq!(guards.len(), 100);
     tokio::time::sleep(lease.mul_f64(1.2)).await;
     assert!(guards.is_valid(), "a lock of a large set was not renewed: {:?}", guards.loss());
-    assert!(all(&there).try_acquire().await.unwrap().is_none());
+    assert!(all(&there).acquire().now().await.unwrap().is_none());
     let later = tokio::spawn(all(&there).acquire());
     assert_eq!(guards.unlock().await.unwrap(), Unlocked::Released);
     let guards = within(fixture.lapse() * 4, "the next one gets in", later).await.unwrap().unwrap();

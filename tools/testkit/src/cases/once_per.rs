@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use ylock_core::engine::Engine;
 use ylock_core::{
-    ClientName, ErrorKind, Key, OncePer, Options, Owner, Period, Result, Run, Scheduled, Token,
+    ClientName, ErrorKind, JobLease, JobOutcome, JobRun, Key, Options, Owner, Period, Result, Token,
 };
 
 use crate::patient::is_silence;
@@ -70,7 +70,7 @@ impl Replica {
     }
 
     /// Runs the job if it is to be run, and notes when it was. It lasts for as long as the future.
-    async fn job(&self, journal: &Journal, lasts: impl Future<Output = ()>) -> Result<OncePer<()>> {
+    async fn job(&self, journal: &Journal, lasts: impl Future<Output = ()>) -> Result<JobOutcome<()>> {
         self.job_of(Period::of(HOUR), journal, lasts).await
     }
 
@@ -79,12 +79,12 @@ impl Replica {
         period: Period,
         journal: &Journal,
         lasts: impl Future<Output = ()>,
-    ) -> Result<OncePer<()>> {
-        let hour = |scheduled: &Scheduled| (scheduled.run().period_micros() - BEGIN) / HOUR_MICROS;
+    ) -> Result<JobOutcome<()>> {
+        let hour = |scheduled: &JobLease| (scheduled.run().period_micros() - BEGIN) / HOUR_MICROS;
         let mut lasts = Some(lasts);
         let mut rounds = 0;
         loop {
-            let work = |scheduled: Scheduled| {
+            let work = |scheduled: JobLease| {
                 let lasts = lasts.take().expect("once");
                 journal.clone().work(hour(&scheduled), lasts)
             };
@@ -113,14 +113,14 @@ impl Replica {
     }
 }
 
-type Task = JoinHandle<Result<OncePer<()>>>;
+type Task = JoinHandle<Result<JobOutcome<()>>>;
 
 async fn at_once() {}
 
 /// Returns the run that has kept a call from running the work; it must be over.
-fn over(outcome: Result<OncePer<()>>) -> Run {
+fn over(outcome: Result<JobOutcome<()>>) -> JobRun {
     match outcome.unwrap() {
-        OncePer::AlreadyRun(run) => run,
+        JobOutcome::AlreadyRun(run) => run,
         other => panic!("{other:?}"),
     }
 }
@@ -129,9 +129,9 @@ fn over(outcome: Result<OncePer<()>>) -> Run {
 async fn told_of_unfinished(fixture: &Fixture, replica: &Replica, journal: &Journal) {
     let is_told = || async {
         match replica.job(journal, at_once()).await.unwrap() {
-            OncePer::Ran(()) => panic!("the period was run twice"),
-            OncePer::Running(_) => false,
-            OncePer::AlreadyRun(run) => {
+            JobOutcome::Ran(()) => panic!("the period was run twice"),
+            JobOutcome::RunningElsewhere(_) => false,
+            JobOutcome::AlreadyRun(run) => {
                 assert!(!run.is_done, "{run:?}");
                 true
             }
@@ -140,7 +140,7 @@ async fn told_of_unfinished(fixture: &Fixture, replica: &Replica, journal: &Jour
     eventually(fixture.lapse(), "it is told that the run has not come to its end", is_told).await;
 }
 
-async fn done(fixture: &Fixture, task: Task) -> OncePer<()> {
+async fn done(fixture: &Fixture, task: Task) -> JobOutcome<()> {
     within(fixture.lapse(), "the call ends", task).await.unwrap().unwrap()
 }
 
@@ -148,7 +148,7 @@ async fn done(fixture: &Fixture, task: Task) -> OncePer<()> {
 pub async fn a_period_is_run_once(fixture: Fixture) {
     let (here, there) = (Replica::of(&fixture).await, Replica::of(&fixture).await);
     let journal = Journal::default();
-    assert_eq!(here.job(&journal, at_once()).await.unwrap(), OncePer::Ran(()));
+    assert_eq!(here.job(&journal, at_once()).await.unwrap(), JobOutcome::Ran(()));
     for replica in [&there, &here] {
         let run = over(replica.job(&journal, at_once()).await);
         assert!(run.is_done && run.client == here.client.name(), "{run:?}");
@@ -158,7 +158,7 @@ pub async fn a_period_is_run_once(fixture: Fixture) {
     for replica in [&here, &there] {
         replica.clock.advance(HOUR);
     }
-    assert_eq!(there.job(&journal, at_once()).await.unwrap(), OncePer::Ran(()));
+    assert_eq!(there.job(&journal, at_once()).await.unwrap(), JobOutcome::Ran(()));
     assert!(over(here.job(&journal, at_once()).await).is_done);
     assert_eq!(journal.begun(), [0, 1]);
     let another = here.client.lock.once_per(HOUR / 2, async |_| {}).await.unwrap();
@@ -212,7 +212,7 @@ pub async fn a_job_that_outlasts_its_period_delays_the_next(fixture: Fixture) {
         replica.clock.advance(HOUR);
     }
     end.add_permits(1);
-    assert_eq!(done(&fixture, first).await, OncePer::Ran(()));
+    assert_eq!(done(&fixture, first).await, JobOutcome::Ran(()));
     let mut ran = 0;
     for task in later {
         ran += usize::from(done(&fixture, task).await.ran().is_some());
@@ -229,7 +229,10 @@ pub async fn who_comes_while_it_is_run_is_told_so(fixture: Fixture) {
     let (first, end) = here.begins(Period::of(HOUR), &journal).await;
     for replica in [&there, &here] {
         let told = within(fixture.soon(), "it is told", replica.job(&journal, at_once())).await.unwrap();
-        assert!(matches!(&told, OncePer::Running(run) if run.client == here.client.name()), "{told:?}");
+        assert!(
+            matches!(&told, JobOutcome::RunningElsewhere(run) if run.client == here.client.name()),
+            "{told:?}"
+        );
     }
     end.add_permits(1);
     done(&fixture, first).await;
@@ -241,7 +244,7 @@ pub async fn who_comes_while_it_is_run_is_told_so(fixture: Fixture) {
     for period in [Period::of(HOUR), Period::of(HOUR).until_done()] {
         let inside = here.client.lock.once_per(period, async |_| lock.once_per(period, async |_| {}).await);
         let inside = within(fixture.soon(), "a call in the work ends", inside).await.unwrap().ran().unwrap();
-        assert!(matches!(inside, Ok(OncePer::Running(_))), "{inside:?}");
+        assert!(matches!(inside, Ok(JobOutcome::RunningElsewhere(_))), "{inside:?}");
         here.clock.advance(HOUR);
     }
 }
@@ -256,7 +259,7 @@ pub async fn tasks_of_one_owner_do_not_run_it_twice(fixture: Fixture) {
         owner.scope(lock.once_per(Period::of(HOUR).until_done(), work))
     });
     let told = within(fixture.lapse(), "all calls end", join_all(calls)).await;
-    assert_eq!(told.into_iter().filter(|told| matches!(told, Ok(OncePer::Ran(())))).count(), 1);
+    assert_eq!(told.into_iter().filter(|told| matches!(told, Ok(JobOutcome::Ran(())))).count(), 1);
     assert_eq!(journal.begun(), [0]);
 }
 
@@ -303,7 +306,7 @@ pub async fn work_that_is_to_be_done_is_taken_over_from_one_who_dies(fixture: Fi
     assert!(!waiting.is_finished() && taken_over.begun().is_empty(), "two are at it");
     dying.client.crash().await;
     task.abort();
-    assert_eq!(done(&fixture, waiting).await, OncePer::Ran(()));
+    assert_eq!(done(&fixture, waiting).await, JobOutcome::Ran(()));
     assert!(over(other.job_of(period, &taken_over, at_once()).await).is_done);
     assert_eq!((journal.begun(), taken_over.begun()), (vec![0], vec![0]));
 }
@@ -314,18 +317,18 @@ pub async fn work_that_fails_is_repeated_only_where_that_is_wanted(fixture: Fixt
     let fails = async |_| Err::<(), _>("it fails");
     let succeeds = async |_| Ok::<(), &str>(());
     let lock = |replica: &Replica| replica.client.lock.clone();
-    assert_eq!(lock(&here).once_per(HOUR, fails).await.unwrap(), OncePer::Ran(Err("it fails")));
+    assert_eq!(lock(&here).once_per(HOUR, fails).await.unwrap(), JobOutcome::Ran(Err("it fails")));
     for replica in [&here, &there] {
         let again = lock(replica).once_per(HOUR, succeeds).await.unwrap();
-        assert!(matches!(&again, OncePer::AlreadyRun(run) if !run.is_done), "{again:?}");
+        assert!(matches!(&again, JobOutcome::AlreadyRun(run) if !run.is_done), "{again:?}");
         replica.clock.advance(HOUR);
     }
     let period = Period::of(HOUR).until_done();
-    assert_eq!(lock(&here).once_per(period, fails).await.unwrap(), OncePer::Ran(Err("it fails")));
-    assert_eq!(lock(&there).once_per(period, fails).await.unwrap(), OncePer::Ran(Err("it fails")));
-    assert_eq!(lock(&here).once_per(period, succeeds).await.unwrap(), OncePer::Ran(Ok(())));
+    assert_eq!(lock(&here).once_per(period, fails).await.unwrap(), JobOutcome::Ran(Err("it fails")));
+    assert_eq!(lock(&there).once_per(period, fails).await.unwrap(), JobOutcome::Ran(Err("it fails")));
+    assert_eq!(lock(&here).once_per(period, succeeds).await.unwrap(), JobOutcome::Ran(Ok(())));
     let again = lock(&there).once_per(period, succeeds).await.unwrap();
-    assert!(matches!(&again, OncePer::AlreadyRun(run) if run.is_done), "{again:?}");
+    assert!(matches!(&again, JobOutcome::AlreadyRun(run) if run.is_done), "{again:?}");
 }
 
 /// The work is dropped when the lock is lost, and has used up its period.
@@ -349,7 +352,7 @@ pub async fn a_lost_answer_leads_to_no_second_run(fixture: Fixture) {
     let there = Replica::of(&fixture).await;
     let journal = Journal::default();
     let ran = within(fixture.long_lease(), "it asks again", here.job(&journal, at_once())).await;
-    assert_eq!((ran.unwrap(), loses.left()), (OncePer::Ran(()), 0));
+    assert_eq!((ran.unwrap(), loses.left()), (JobOutcome::Ran(()), 0));
     assert!(over(there.job(&journal, at_once()).await).is_done);
 
     let hangs = Arc::new(LosesReplies::hanging(Call::StoreRun, 1));
@@ -405,7 +408,7 @@ pub async fn who_has_lost_the_lock_by_the_answer_runs_nothing(fixture: Fixture) 
     let period = Period::of(HOUR).until_done();
     let repeated =
         within(fixture.lapse(), "another one does it", there.job_of(period, &again, at_once())).await;
-    assert_eq!(repeated.unwrap(), OncePer::Ran(()));
+    assert_eq!(repeated.unwrap(), JobOutcome::Ran(()));
     holds_back.open.add_permits(1_000);
     let error = within(fixture.lapse(), "it is told", task).await.unwrap().unwrap_err();
     assert_eq!((error.kind(), journal.begun().len()), (ErrorKind::Lost, 0));
@@ -433,9 +436,9 @@ pub async fn a_call_is_dropped_after_any_poll(fixture: Fixture) {
         let done =
             within(fixture.lapse(), "it is done", there.job_of(period, &again, at_once())).await.unwrap();
         match done {
-            OncePer::Ran(()) => {}
-            OncePer::AlreadyRun(run) => assert!(run.is_done),
-            OncePer::Running(run) => panic!("no caller is at it: {run:?}"),
+            JobOutcome::Ran(()) => {}
+            JobOutcome::AlreadyRun(run) => assert!(run.is_done),
+            JobOutcome::RunningElsewhere(run) => panic!("no caller is at it: {run:?}"),
         }
         for replica in [&here, &there] {
             replica.clock.advance(HOUR);
@@ -453,7 +456,7 @@ pub async fn a_late_write_of_a_former_holder_does_not_count(fixture: Fixture) {
     let guard = client.write().await;
     let token = |number| Some(Token::from_number(number));
     let run = |hours: i64, number| {
-        Run::begun(
+        JobRun::begun(
             BEGIN + hours * HOUR_MICROS,
             token(number),
             7,

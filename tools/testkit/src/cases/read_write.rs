@@ -228,13 +228,13 @@ pub async fn readers_and_writers_never_overlap(fixture: Fixture) {
     assert!(oracle.most_readers() > 1, "readers do share");
 }
 
-/// `run_read` shares with other readers.
+/// `read().run(work)` shares with other readers.
 pub async fn run_read_shares(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let inside = Barrier::new(2);
     let work = |client: &Client| {
         let (lock, inside) = (client.lock.clone(), &inside);
-        async move { lock.run_read(|_| async { inside.wait().await }).await.map(drop) }
+        async move { lock.read().run(|_| async { inside.wait().await }).await.map(drop) }
     };
     let both = async { tokio::join!(work(&here), work(&there)) };
     let (here, there) = within(fixture.soon(), "both are inside", both).await;

@@ -14,7 +14,7 @@ pub async fn the_same_owner_enters_again_at_once(fixture: Fixture) {
     let both = owner.scope(async { (client.write().await, client.write().await) });
     let (outer, inner) = both.await;
     assert_eq!((outer.owner(), inner.owner()), (owner, owner));
-    assert!(client.lock.owned_by(&owner).try_write().await.unwrap().is_some(), "a try enters again, too");
+    assert!(client.lock.owned_by(&owner).write().now().await.unwrap().is_some(), "a try enters again, too");
     assert!(client.try_acquire(Mode::Write).await.is_none(), "no other owner does");
 }
 

@@ -58,7 +58,7 @@ pub async fn a_write_inside_a_read_would_deadlock(fixture: Fixture) {
         let error = within(fixture.soon(), "it is told at once", lock.write()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::WouldDeadlock, "{error}");
         assert_eq!(error.key(), Some(&here.key()));
-        assert_eq!(lock.try_write().await.unwrap_err().kind(), ErrorKind::WouldDeadlock);
+        assert_eq!(lock.write().now().await.unwrap_err().kind(), ErrorKind::WouldDeadlock);
     }
     assert!(read.is_valid());
     assert!(there.look().await.queue.is_empty());

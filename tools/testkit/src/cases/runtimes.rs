@@ -98,7 +98,7 @@ pub async fn holders_outlive_the_runtime_in_which_their_client_began(fixture: Fi
     fixture.leases(3.0).await;
     assert!(guard.is_valid() && other.is_valid(), "{:?}, {:?}", guard.loss(), other.loss());
     assert!(there.try_acquire(Mode::Write).await.is_none());
-    assert!(there.lock(fixture.group(), "other").try_write().await.unwrap().is_none());
+    assert!(there.lock(fixture.group(), "other").write().now().await.unwrap().is_none());
     assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
     assert_eq!(other.unlock().await.unwrap(), Unlocked::Released);
     drop(there.write().await);

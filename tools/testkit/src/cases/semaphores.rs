@@ -30,7 +30,7 @@ async fn acquire(client: &Client, permits: u32) -> Permit {
 
 async fn is_free(client: &Client, permits: u32) -> bool {
     let semaphore = semaphore(client, permits);
-    let tried = answered(|| semaphore.try_acquire());
+    let tried = answered(|| semaphore.acquire().now());
     within(client.fixture().soon(), "a try is answered", tried).await.unwrap().is_some()
 }
 
@@ -186,8 +186,8 @@ pub async fn another_number_of_permits_is_an_error(fixture: Fixture) {
         let held = acquire(client, 1).await;
         for error in [
             semaphore(other, 2).acquire().await.unwrap_err(),
-            semaphore(other, 2).try_acquire().await.unwrap_err(),
-            semaphore(other, 2).acquire_within(fixture.soon()).await.unwrap_err(),
+            semaphore(other, 2).acquire().now().await.unwrap_err(),
+            semaphore(other, 2).acquire().within(fixture.soon()).await.unwrap_err(),
         ] {
             assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
             assert!(error.to_string().contains("semaphore of 1 permits, and not of 2"), "{error}");
@@ -232,12 +232,16 @@ pub async fn the_locks_of_a_semaphore_cannot_be_acquired_by_name(fixture: Fixtur
         let name = format!("{NAME} \u{203a} {part}");
         for refused in [
             locks.write(&name).await.map(drop),
-            locks.try_read(&name).await.map(drop),
+            locks.read(&name).now().await.map(drop),
             locks.semaphore(&name, 1).acquire().await.map(drop),
-            client.many().write(fixture.group(), &name).acquire().await.map(drop),
-            client.many().read(fixture.group(), &name).try_acquire().await.map(drop),
-            client.growing(async |taking| taking.write(fixture.group(), &name).await.map(drop)).await,
-            client.growing(async |taking| taking.read(fixture.group(), &name).await.map(drop)).await,
+            client.multi_lock().write(fixture.group(), &name).acquire().await.map(drop),
+            client.multi_lock().read(fixture.group(), &name).acquire().now().await.map(drop),
+            client
+                .two_phase_locking(async |taking| taking.write(fixture.group(), &name).await.map(drop))
+                .await,
+            client
+                .two_phase_locking(async |taking| taking.read(fixture.group(), &name).await.map(drop))
+                .await,
             locks.election(&name).campaign().await.map(drop),
         ] {
             let error = refused.unwrap_err();
@@ -256,7 +260,7 @@ pub async fn a_try_is_refused_only_where_no_permit_is_free(fixture: Fixture) {
     let _held = [acquire(holds, PERMITS).await, acquire(holds, PERMITS).await];
     let tries = async |client: &Client| {
         let semaphore = semaphore(client, PERMITS);
-        answered(|| semaphore.try_acquire()).await.unwrap()
+        answered(|| semaphore.acquire().now()).await.unwrap()
     };
     for _ in 0..(fixture.harness().rounds() / 10).max(5) {
         let (one, other) = tokio::join!(tries(here), tries(there));
@@ -326,7 +330,7 @@ pub async fn tries_get_the_permits_of_a_dead_client_after_its_lease(fixture: Fix
         let permit = tokio::sync::Mutex::new(None);
         let found = || async {
             let semaphore = semaphore(&tries, PERMITS);
-            let tried = answered(|| semaphore.try_acquire()).await.unwrap();
+            let tried = answered(|| semaphore.acquire().now()).await.unwrap();
             let is_found = tried.is_some();
             *permit.lock().await = tried;
             is_found
@@ -362,7 +366,7 @@ pub async fn a_revocation_takes_all_permits(fixture: Fixture) {
 /// Work under a permit that is lost is stopped.
 pub async fn a_run_with_a_permit_stops_when_it_is_lost(fixture: Fixture) {
     let (here, there) = (fixture.short_lived().await, fixture.client().await);
-    let runs = semaphore(&here, 1).run(async |permit| {
+    let runs = semaphore(&here, 1).acquire().run(async |permit| {
         assert!(there.revoke_semaphore(fixture.group(), NAME).await.unwrap() > 0);
         permit.lost().await;
         std::future::pending::<()>().await;
@@ -370,7 +374,7 @@ pub async fn a_run_with_a_permit_stops_when_it_is_lost(fixture: Fixture) {
     let error = within(fixture.lapse(), "the work is stopped", runs).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Lost);
     becomes_free(&there, 1).await;
-    let done = semaphore(&here, 1).run(async |permit| permit.number());
+    let done = semaphore(&here, 1).acquire().run(async |permit| permit.number());
     assert_eq!(within(fixture.soon(), "the work is done", done).await.unwrap(), 1);
 }
 
@@ -378,7 +382,7 @@ pub async fn a_run_with_a_permit_stops_when_it_is_lost(fixture: Fixture) {
 pub async fn a_wait_for_a_permit_that_is_over_leaves_nothing(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let (held, time) = (acquire(&there, 1).await, fixture.soon() / 4);
-    assert!(semaphore(&here, 1).acquire_within(time).await.unwrap().is_none());
+    assert!(semaphore(&here, 1).acquire().within(time).await.unwrap().is_none());
     let limited = semaphore(&here, 1).with_options(Options::default().with_wait(Wait::For(time)));
     let error = limited.acquire().await.unwrap_err();
     assert_eq!(
@@ -386,7 +390,10 @@ pub async fn a_wait_for_a_permit_that_is_over_leaves_nothing(fixture: Fixture) {
         (ErrorKind::TimedOut, Some(NAME.to_owned()))
     );
     let first_waits = Waits::first(&there, 1).await;
-    assert!(semaphore(&here, 1).acquire_within(time).await.unwrap().is_none(), "nor the second in the queue");
+    assert!(
+        semaphore(&here, 1).acquire().within(time).await.unwrap().is_none(),
+        "nor the second in the queue"
+    );
     drop(first_waits);
     drop(held);
     becomes_free(&there, 1).await;
@@ -396,7 +403,7 @@ pub async fn a_wait_for_a_permit_that_is_over_leaves_nothing(fixture: Fixture) {
 pub async fn bad_numbers_of_permits_are_refused(fixture: Fixture) {
     let client = fixture.client().await;
     for permits in [0, ylock_core::MAX_PERMITS + 1] {
-        let error = semaphore(&client, permits).try_acquire().await.unwrap_err();
+        let error = semaphore(&client, permits).acquire().now().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
     let nameless = client.locks(fixture.group()).semaphore("", 1);
@@ -432,10 +439,11 @@ where
     }
 }
 
-/// `acquire`, `try_acquire` and `run` can be dropped after any poll.
+/// `acquire`, `now` and `run` can be dropped after any poll.
 pub async fn a_wait_for_a_permit_is_dropped_after_any_poll(fixture: Fixture) {
     cancelled_everywhere(&fixture, |semaphore| async move { semaphore.acquire().await.unwrap() }).await;
-    cancelled_everywhere(&fixture, |semaphore| async move { semaphore.try_acquire().await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |semaphore| async move { semaphore.acquire().now().await.unwrap() }).await;
     let work = async |_| tokio::task::yield_now().await;
-    cancelled_everywhere(&fixture, |semaphore| async move { semaphore.run(work).await.unwrap() }).await;
+    cancelled_everywhere(&fixture, |semaphore| async move { semaphore.acquire().run(work).await.unwrap() })
+        .await;
 }

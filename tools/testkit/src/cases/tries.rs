@@ -59,7 +59,7 @@ pub async fn of_many_tries_at_once_exactly_one_wins(fixture: Fixture) {
             let (lock, start) = (client.lock.clone(), Arc::clone(&start));
             tokio::spawn(async move {
                 start.wait().await;
-                lock.try_write().await
+                lock.write().now().await
             })
         });
         let tried = join_all(tries.collect::<Vec<_>>()).await;
@@ -88,11 +88,11 @@ pub async fn of_many_tries_at_once_exactly_one_wins(fixture: Fixture) {
 /// Waiting for no time is trying.
 pub async fn waiting_for_no_time_is_a_try(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
-    let guard = within(fixture.soon(), "zero on a free lock", here.lock.write_within(Duration::ZERO)).await;
+    let guard = within(fixture.soon(), "zero on a free lock", here.lock.write().within(Duration::ZERO)).await;
     let guard = guard.unwrap().expect("it has no holder");
     for client in [&here, &there] {
-        assert!(client.lock.write_within(Duration::ZERO).await.unwrap().is_none());
-        assert!(client.lock.read_within(Duration::ZERO).await.unwrap().is_none());
+        assert!(client.lock.write().within(Duration::ZERO).await.unwrap().is_none());
+        assert!(client.lock.read().within(Duration::ZERO).await.unwrap().is_none());
     }
     drop(guard);
 }
@@ -108,8 +108,8 @@ pub async fn a_wait_ends_on_time(fixture: Fixture) {
         let (waited, took) = loop {
             let (start, quiet_start) = (Instant::now(), quiet_time());
             let waited = match mode {
-                Mode::Write => client.lock.write_within(time).await,
-                Mode::Read => client.lock.read_within(time).await,
+                Mode::Write => client.lock.write().within(time).await,
+                Mode::Read => client.lock.read().within(time).await,
             };
             let took = start.elapsed();
             longest = longest.max(quiet_time() - quiet_start);
@@ -133,7 +133,7 @@ pub async fn a_wait_of_ages_is_no_overflow(fixture: Fixture) {
     let guard = here.write().await;
     let ages = |client: &Client| {
         let lock = client.lock.clone();
-        tokio::spawn(async move { lock.write_within(Duration::MAX).await.unwrap().map(drop).is_some() })
+        tokio::spawn(async move { lock.write().within(Duration::MAX).await.unwrap().map(drop).is_some() })
     };
     let (local, remote) = (ages(&here), ages(&there));
     eventually(fixture.soon(), "both wait", || async { here.look().await.queue.len() == 2 }).await;
@@ -155,7 +155,7 @@ pub async fn the_wait_of_the_options_ends_in_timed_out(fixture: Fixture) {
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
         assert_eq!(error.key(), Some(&there.key()));
     }
-    assert_eq!(over(|| impatient.run(|_| async {})).await.kind(), ErrorKind::TimedOut);
+    assert_eq!(over(|| impatient.write().run(|_| async {})).await.kind(), ErrorKind::TimedOut);
     drop(guard);
 }
 
@@ -173,7 +173,7 @@ pub async fn a_wait_that_is_over_leaves_no_place_in_the_queue(fixture: Fixture) 
     let guard = clients[0].write().await;
     let time = fixture.harness().trip() * 2 + Duration::from_millis(50);
     for client in &clients {
-        assert!(answered(|| client.lock.write_within(time)).await.unwrap().is_none());
+        assert!(answered(|| client.lock.write().within(time)).await.unwrap().is_none());
     }
     let empty = || async { clients[0].look().await.queue.is_empty() };
     eventually(fixture.soon(), "the queue is empty", empty).await;
@@ -190,7 +190,7 @@ pub async fn a_grant_in_the_last_moment_is_not_lost(fixture: Fixture) {
         let guard = here.write().await;
         let lock = there.lock.clone();
         let waiter = tokio::spawn(async move {
-            let waited = lock.write_within(time).await;
+            let waited = lock.write().within(time).await;
             // A busy machine may not have answered by then.
             waited.or_else(|error| if is_silence(&error) { Ok(None) } else { Err(error) }).unwrap()
         });

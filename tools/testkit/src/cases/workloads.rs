@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 use tokio::task::yield_now;
-use ylock_core::{Guards, Leases, Many};
+use ylock_core::{Guards, Leases, MultiLock};
 
 use crate::{Client, FencedRegister, Fixture, short_or_long};
 
@@ -56,16 +56,19 @@ fn name(account: usize) -> String {
     format!("account {account:02}")
 }
 
-fn reads_all(client: &Client, accounts: usize) -> Many {
-    (0..accounts).fold(client.many(), |many, account| many.read(client.fixture().group(), name(account)))
+fn reads_all(client: &Client, accounts: usize) -> MultiLock {
+    (0..accounts)
+        .fold(client.multi_lock(), |many, account| many.read(client.fixture().group(), name(account)))
 }
 
-fn writes(client: &Client, accounts: impl IntoIterator<Item = usize>) -> Many {
+fn writes(client: &Client, accounts: impl IntoIterator<Item = usize>) -> MultiLock {
     let group = client.fixture().group();
-    accounts.into_iter().fold(client.many(), |many, account| many.write(Arc::clone(&group), name(account)))
+    accounts
+        .into_iter()
+        .fold(client.multi_lock(), |many, account| many.write(Arc::clone(&group), name(account)))
 }
 
-async fn granted(many: Many) -> Guards {
+async fn granted(many: MultiLock) -> Guards {
     many.acquire().await.expect("a set")
 }
 

@@ -55,7 +55,7 @@ impl Measured {
 
     fn over<E: Engine>(engine: &Arc<E>, lease: Duration, requests: fn(&E) -> u64) -> Self {
         let engine = Arc::clone(engine);
-        let ylock = Ylock::over(Arc::clone(&engine) as Arc<dyn Engine>);
+        let ylock = Ylock::from_arc(Arc::clone(&engine) as Arc<dyn Engine>);
         Self {
             ylock: ylock.with_options(Options::default().with_lease(lease)),
             requests: Box::new(move || requests(&engine)),

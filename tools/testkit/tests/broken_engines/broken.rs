@@ -13,7 +13,7 @@ use ylock_core::engine::{
     AcquisitionId, Engine, Grant, Holding, KeyPage, Patience, Release, Renewal, Request,
 };
 use ylock_core::{
-    ClientName, Error, ErrorKind, Fairness, Key, MemoryEngine, Mode, Options, Result, Run, StoreToken,
+    ClientName, Error, ErrorKind, Fairness, JobRun, Key, MemoryEngine, Mode, Options, Result, StoreToken,
 };
 use ylock_testkit::{MemoryHarness, Wrapped, Wrapper, poll_once};
 
@@ -25,7 +25,7 @@ use crate::listing;
 pub(crate) struct Shared {
     readers: Mutex<Vec<Grant>>,
     revocations: AtomicUsize,
-    runs: Mutex<HashMap<Key, Run>>,
+    runs: Mutex<HashMap<Key, JobRun>>,
 }
 
 #[derive(Debug)]
@@ -330,7 +330,7 @@ impl Wrapper for Broken {
         listing::keys(&self.inner, self.defect, group, after).await
     }
 
-    async fn last_run(&self, key: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, key: &Key) -> Result<Option<JobRun>> {
         match self.defect {
             Defect::ForgetsRuns => Ok(None),
             Defect::LateRunsCount => Ok(self.shared.runs.lock().get(key).cloned()),
@@ -338,7 +338,7 @@ impl Wrapper for Broken {
         }
     }
 
-    async fn store_run(&self, key: &Key, run: &Run, kept: Duration) -> Result<bool> {
+    async fn store_run(&self, key: &Key, run: &JobRun, kept: Duration) -> Result<bool> {
         match self.defect {
             Defect::LateRunsCount => {
                 self.shared.runs.lock().insert(key.clone(), run.clone());

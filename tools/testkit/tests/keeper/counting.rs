@@ -32,11 +32,11 @@ impl Two {
 
     /// Returns whether a reader elsewhere may enter.
     async fn lets_readers_in(&self) -> bool {
-        self.there.lock("group", "name").try_read().await.unwrap().is_some()
+        self.there.lock("group", "name").read().now().await.unwrap().is_some()
     }
 
     async fn lets_writers_in(&self) -> bool {
-        self.there.lock("group", "name").try_write().await.unwrap().is_some()
+        self.there.lock("group", "name").write().now().await.unwrap().is_some()
     }
 }
 

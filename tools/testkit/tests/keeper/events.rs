@@ -143,7 +143,7 @@ async fn a_slow_reader_is_told_how_much_it_missed_and_locks_do_not_wait_for_it()
     let mut events = ylock.events();
     let lock = ylock.lock("group", "a");
     for _ in 0..Events::KEPT {
-        assert!(lock.try_write().await.unwrap().is_some());
+        assert!(lock.write().now().await.unwrap().is_some());
     }
     let Some(Event::Dropped(missed)) = events.try_next() else { panic!("nothing was dropped") };
     let mut seen = 0;
@@ -239,7 +239,7 @@ impl Layer for Panics {
 async fn a_layer_that_panics_does_not_keep_the_lock() {
     for place in ["attached", "acquired", "ended", "client_event"] {
         let ylock = Ylock::in_memory();
-        let watched = ylock.with(Panics(place));
+        let watched = ylock.layer(Panics(place));
         for _ in 0..2 {
             let guard = watched.lock("group", "a").write().await.unwrap();
             assert_eq!(guard.mode(), Mode::Write);
@@ -251,7 +251,7 @@ async fn a_layer_that_panics_does_not_keep_the_lock() {
 
 #[tokio::test]
 async fn a_layer_that_panics_when_it_is_asked_has_not_agreed() {
-    let ylock = Ylock::in_memory().with(Panics("acquiring"));
+    let ylock = Ylock::in_memory().layer(Panics("acquiring"));
     let error = ylock.lock("group", "a").write().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unexpected);
     assert!(error.to_string().contains("layer"), "{error}");
@@ -265,7 +265,7 @@ async fn a_layer_that_is_gone_is_not_kept_by_the_client() {
     impl Layer for Watches {}
     let (ylock, count) = (Ylock::in_memory(), std::sync::Arc::new(()));
     for _ in 0..100 {
-        drop(ylock.with(Watches(count.clone())));
+        drop(ylock.layer(Watches(count.clone())));
     }
     assert_eq!(std::sync::Arc::strong_count(&count), 1);
 }

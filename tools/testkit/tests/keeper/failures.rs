@@ -26,7 +26,7 @@ async fn a_release_that_fails_is_repeated_in_the_background() {
     drop(write(&here).await);
     sleep(LEASE / 4).await;
     assert!(
-        there.lock("group", "name").try_write().await.unwrap().is_none(),
+        there.lock("group", "name").write().now().await.unwrap().is_none(),
         "the store does not know it yet"
     );
     let start = Instant::now();
@@ -80,7 +80,7 @@ async fn an_acquisition_that_fails_tells_everybody_and_is_undone() {
         let (first, second) = tokio::join!(lock.write(), lock.read());
         assert_eq!(first.unwrap_err().kind(), ErrorKind::Unavailable);
         assert_eq!(second.unwrap_err().kind(), ErrorKind::Unavailable);
-        assert_eq!(lock.clone().try_write().await.unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(lock.clone().write().now().await.unwrap_err().kind(), ErrorKind::Unavailable);
         outage.end();
         drop(write(&ylock).await);
         eventually(LEASE, "nothing is left", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
@@ -101,7 +101,7 @@ async fn errors_of_looking_and_of_taking_away_name_engine_and_key() {
 async fn an_indeterminate_acquisition_is_undone_by_its_identity() {
     let store = MemoryStore::new();
     let (lost, counts) = (Arc::new(LosesReplies::of(Call::Acquire, 1)), Arc::new(CountsCalls::default()));
-    let ylock = Ylock::over(Faulty::over(Faulty::over(Arc::new(store.engine()), &counts), &lost));
+    let ylock = Ylock::from_arc(Faulty::over(Faulty::over(Arc::new(store.engine()), &counts), &lost));
     let error = ylock.lock("group", "name").write().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Indeterminate);
     // The engine named neither.
@@ -139,7 +139,7 @@ async fn closing_ends_although_the_store_does_not_answer() {
 async fn closing_again_after_a_close_that_was_dropped_closes_the_engine_once() {
     let (counts, outage) = (Arc::new(CountsCalls::default()), Arc::new(Outage::of(&[Call::Release])));
     let ylock =
-        Ylock::over(Faulty::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage), &counts));
+        Ylock::from_arc(Faulty::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage), &counts));
     let guard = write(&ylock).await;
     assert!(timeout(SOON, ylock.close()).await.is_err());
     assert_eq!((guard.loss(), counts.of(Call::Close)), (Some(LossReason::Closed), 0));
@@ -166,7 +166,7 @@ async fn a_pause_does_not_give_up_a_release() {
 async fn a_pause_of_the_process_does_not_close_the_engine_before_its_locks_are_given_back() {
     let (slow, store) = (Arc::new(Slow::new(SOON / 5, SOON / 5)), MemoryStore::new());
     let counts = Arc::new(CountsCalls::default());
-    let ylock = Ylock::over(Faulty::over(Faulty::over(Arc::new(store.engine()), &slow), &counts));
+    let ylock = Ylock::from_arc(Faulty::over(Faulty::over(Arc::new(store.engine()), &slow), &counts));
     let guard = write(&ylock).await;
     let mut closing = Box::pin(ylock.close());
     assert!(poll_once(closing.as_mut()).await.is_none());
@@ -224,6 +224,6 @@ async fn a_wait_behind_a_release_that_hangs_is_no_wait_for_a_lock() {
     let hangs = Arc::new(LosesReplies::hanging(Call::Release, usize::MAX));
     let ylock = over(&store, &hangs);
     drop(write(&ylock).await);
-    let waited = ylock.lock("group", "name").write_within(LEASE / 2).await;
+    let waited = ylock.lock("group", "name").write().within(LEASE / 2).await;
     assert_eq!(waited.unwrap_err().kind(), ErrorKind::Unavailable);
 }

@@ -32,7 +32,7 @@ const KEYS: usize = 20;
 
 /// Returns a client whose renewals of the key `away` fail.
 fn with_one_away() -> Ylock {
-    Ylock::over(Notes::over(MemoryStore::new().engine(), |asked| match asked {
+    Ylock::from_arc(Notes::over(MemoryStore::new().engine(), |asked| match asked {
         Asked::Renew(holding) if holding.grant.key.name() == "away" => {
             Err(Error::new(ErrorKind::Unavailable, "no answer"))
         }
@@ -93,7 +93,7 @@ impl Wrapper for Forgetful {
 
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_an_engine_has_forgotten_is_asked_for_again() {
-    let ylock = Ylock::over(Arc::new(Wrapped(Forgetful(MemoryStore::new().engine()))));
+    let ylock = Ylock::from_arc(Arc::new(Wrapped(Forgetful(MemoryStore::new().engine()))));
     let two = [1, 2].map(|number| ylock.lock("group", number));
     let guards = [two[0].write().await.unwrap(), two[1].write().await.unwrap()];
     sleep(LEASE * 3).await;
@@ -238,7 +238,7 @@ impl Wrapper for Connected {
 #[tokio::test(start_paused = true)]
 async fn a_waker_that_panics_at_an_answer_of_the_store_ends_no_connection() {
     let store = Connected::new();
-    let ylock = Ylock::over(Arc::new(Wrapped(store.clone())));
+    let ylock = Ylock::from_arc(Arc::new(Wrapped(store.clone())));
     let lock = ylock.lock("group", "name");
     let mut acquires = Box::pin(lock.write());
     let mut inspects = Box::pin(ylock.inspect("group", "name"));
@@ -263,7 +263,7 @@ impl Layer for Logs {
 #[tokio::test(start_paused = true)]
 async fn a_layer_and_a_log_that_panic_together_do_not_keep_the_lock() {
     let (log, _log) = PanickingLog::of(Level::ERROR);
-    let ylock = over(&MemoryStore::new(), &Arc::new(Slow::new(LEASE / 100, LEASE / 100))).with(Logs);
+    let ylock = over(&MemoryStore::new(), &Arc::new(Slow::new(LEASE / 100, LEASE / 100))).layer(Logs);
     for _ in 0..2 {
         let guard = ylock.lock("group", "name").write().await.unwrap();
         sleep(LEASE * 2).await;
@@ -287,7 +287,7 @@ async fn a_log_that_panics_when_the_store_goes_away_and_is_back_does_not_change_
 
 #[tokio::test(start_paused = true)]
 async fn a_log_that_panics_at_one_long_hold_is_told_of_the_others() {
-    let ylock = Ylock::in_memory().with(TracingLayer::new().with_slow_hold(LEASE));
+    let ylock = Ylock::in_memory().layer(TracingLayer::new().with_slow_hold(LEASE));
     let (_away, _others) = holds_many(&ylock).await;
     let (log, _log) = PanickingLog::of(Level::WARN);
     sleep(LEASE * 2).await;
@@ -302,7 +302,7 @@ async fn a_log_that_panics_at_one_long_hold_is_told_of_the_others() {
 #[tokio::test(start_paused = true)]
 async fn a_log_that_panics_at_the_ends_of_spans_ends_no_acquisition() {
     let (_, _log) = PanickingLog::of(Level::DEBUG);
-    let ylock = Ylock::in_memory().with(TracingLayer::new());
+    let ylock = Ylock::in_memory().layer(TracingLayer::new());
     let guard = ylock.lock("group", "name").write().await.unwrap();
     assert!(guard.unlock().await.unwrap().is_released());
 }
@@ -327,7 +327,7 @@ async fn a_log_that_panics_when_a_client_is_dropped_does_not_end_the_caller() {
         Asked::Release(..) => Err(Error::new(ErrorKind::Unavailable, "no answer")),
         _ => Ok(()),
     });
-    let ylock = Ylock::over(hangs);
+    let ylock = Ylock::from_arc(hangs);
     drop(ylock.lock("group", "name").write().await.unwrap());
     let (log, _log) = PanickingLog::of(Level::WARN);
     assert_eq!(ylock.keys_in_use(), 1);
@@ -342,7 +342,7 @@ async fn a_log_that_panics_at_the_end_of_work_does_not_take_its_result() {
     let ylock = over(&MemoryStore::new(), &outage);
     let lease = Options::default().with_lease(Duration::from_secs(1));
     let (log, _log) = PanickingLog::of(Level::WARN);
-    let done = ylock.lock("group", "name").with_options(lease).run(async |_| 7).await;
+    let done = ylock.lock("group", "name").with_options(lease).write().run(async |_| 7).await;
     assert_eq!(done.unwrap(), 7);
     assert!(log.told() > 0);
 }

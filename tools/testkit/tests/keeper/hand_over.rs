@@ -169,13 +169,13 @@ async fn unfair_overtakes_and_fair_does_not() {
     let writer = queue_up(&second, 'w', 1, Duration::ZERO, &Served::default()).await;
     let lock = third.lock("group", "name");
     assert!(
-        lock.read_within(Duration::from_secs(1)).await.unwrap().is_none(),
+        lock.read().within(Duration::from_secs(1)).await.unwrap().is_none(),
         "fair stays behind the writer"
     );
     for client in [&third, &first] {
         let unfair =
             client.lock("group", "name").with_options(Options::default().with_fairness(Fairness::Unfair));
-        let overtakes = unfair.read_within(Duration::from_secs(1)).await.unwrap();
+        let overtakes = unfair.read().within(Duration::from_secs(1)).await.unwrap();
         assert!(overtakes.is_some(), "unfair does not");
     }
     drop(reader);
@@ -226,7 +226,7 @@ async fn a_reader_does_not_share_a_lease_that_is_shorter_than_its_own() {
     let first = lock(10).read().await.unwrap();
     let second = lock(10).read().await.unwrap();
     let long = lock(3600);
-    assert!(long.try_read().await.unwrap().is_none());
+    assert!(long.read().now().await.unwrap().is_none());
     let waits = tokio::spawn(async move { long.read().await.unwrap() });
     eventually(SOON, "it waits", || async { ylock.usage()[0].waiting() == 1 }).await;
     drop((first, second));

@@ -113,9 +113,9 @@ async fn its_writer_does_not_become_a_reader() {
 #[tokio::test(start_paused = true)]
 async fn work_that_ends_after_it_has_not_been_done_under_the_lock() {
     let (warped, ylock) = client();
-    let done = lock(&ylock).run(|_| async { warped.jump(LAPSED) }).await;
+    let done = lock(&ylock).write().run(|_| async { warped.jump(LAPSED) }).await;
     assert_eq!(done.unwrap_err().kind(), ErrorKind::Lost);
-    let done = lock(&ylock).run(|_| async { warped.jump(LEASE / 2) }).await;
+    let done = lock(&ylock).write().run(|_| async { warped.jump(LEASE / 2) }).await;
     assert!(done.is_ok());
 }
 

@@ -82,9 +82,9 @@ impl Layer for Refuses {
 #[tokio::test]
 async fn a_layer_sees_the_beginning_the_outcome_and_the_end() {
     let diary = Diary::new();
-    let locks = Ylock::in_memory().with(diary.clone()).locks("group");
+    let locks = Ylock::in_memory().layer(diary.clone()).locks("group");
     let guard = locks.write("a").await.unwrap();
-    assert!(locks.try_read("a").await.unwrap().is_none());
+    assert!(locks.read("a").now().await.unwrap().is_none());
     assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
     drop(locks.read("b").await.unwrap());
     assert_eq!(
@@ -106,7 +106,7 @@ async fn a_layer_sees_the_beginning_the_outcome_and_the_end() {
 async fn each_reentrant_acquisition_has_its_own_outcome_and_end() {
     let diary = Diary::new();
     let owner = Owner::new();
-    let locks = Ylock::in_memory().with(diary.clone()).locks("group").owned_by(&owner);
+    let locks = Ylock::in_memory().layer(diary.clone()).locks("group").owned_by(&owner);
     let (outer, inner) = (locks.write("a").await.unwrap(), locks.read("a").await.unwrap());
     drop(outer);
     assert_eq!(locks.write("a").await.unwrap_err().kind(), ErrorKind::WouldDeadlock);
@@ -129,7 +129,7 @@ async fn each_reentrant_acquisition_has_its_own_outcome_and_end() {
 #[tokio::test]
 async fn layers_are_called_from_outside_in_and_back() {
     let diary = Diary::new();
-    let ylock = Ylock::in_memory().with(diary.named("outer ")).with(diary.named("inner "));
+    let ylock = Ylock::in_memory().layer(diary.named("outer ")).layer(diary.named("inner "));
     drop(ylock.lock("group", "a").write().await.unwrap());
     assert_eq!(
         diary.read(),
@@ -147,9 +147,11 @@ async fn layers_are_called_from_outside_in_and_back() {
 #[tokio::test]
 async fn a_refusal_reaches_the_caller_and_the_layers_outside_but_not_those_inside() {
     let diary = Diary::new();
-    let ylock = Ylock::in_memory().with(diary.named("outer ")).with(Refuses("a")).with(diary.named("inner "));
+    let ylock =
+        Ylock::in_memory().layer(diary.named("outer ")).layer(Refuses("a")).layer(diary.named("inner "));
     let locks = ylock.locks("group");
-    for error in [locks.write("a").await.unwrap_err(), locks.run("a", |_| async {}).await.unwrap_err()] {
+    for error in [locks.write("a").await.unwrap_err(), locks.write("a").run(|_| async {}).await.unwrap_err()]
+    {
         assert_eq!(error.kind(), ErrorKind::Refused);
     }
     assert_eq!(ylock.keys_in_use(), 0, "nothing reaches the keeper");
@@ -160,7 +162,7 @@ async fn a_refusal_reaches_the_caller_and_the_layers_outside_but_not_those_insid
 #[tokio::test]
 async fn a_layer_is_told_of_a_caller_that_stops_waiting() {
     let diary = Diary::new();
-    let locks = Ylock::in_memory().with(diary.clone()).locks("group");
+    let locks = Ylock::in_memory().layer(diary.clone()).locks("group");
     let guard = locks.write("a").await.unwrap();
     let mut waiting = Box::pin(locks.read("a"));
     assert!(poll_once(waiting.as_mut()).await.is_none());
@@ -175,7 +177,7 @@ async fn a_layer_is_told_of_a_caller_that_stops_waiting() {
 #[tokio::test]
 async fn a_future_that_is_never_polled_is_not_an_acquisition() {
     let diary = Diary::new();
-    let locks = Ylock::in_memory().with(diary.clone()).locks("group");
+    let locks = Ylock::in_memory().layer(diary.clone()).locks("group");
     drop(locks.write("a"));
     assert!(diary.read().is_empty());
 }
@@ -184,7 +186,7 @@ async fn a_future_that_is_never_polled_is_not_an_acquisition() {
 async fn a_layer_is_told_why_a_lock_was_lost() {
     let diary = Diary::new();
     let store = MemoryStore::new();
-    let ylock = Ylock::new(store.engine()).with(diary.clone());
+    let ylock = Ylock::new(store.engine()).layer(diary.clone());
     let locks = ylock.locks("group");
     let guard = locks.write("a").await.unwrap();
     Ylock::new(store.engine()).revoke("group", "a").await.unwrap();
@@ -212,7 +214,7 @@ async fn a_layer_is_told_why_a_lock_was_lost() {
 #[tokio::test]
 async fn the_end_of_a_downgraded_lock_is_that_of_a_reader() {
     let diary = Diary::new();
-    let locks = Ylock::in_memory().with(diary.clone()).locks("group");
+    let locks = Ylock::in_memory().layer(diary.clone()).locks("group");
     drop(locks.write("a").await.unwrap().downgrade().await.unwrap());
     assert_eq!(diary.read(), ["acquiring write a", "granted write a", "released read a"]);
 }
@@ -226,11 +228,11 @@ async fn a_layer_may_use_the_locks_itself() {
             // Locks the same shards that the keeper uses: it must not hold them now.
             assert!(self.0.keys_in_use() <= 1);
             let lock = self.0.lock("group", "a");
-            drop(tokio::spawn(async move { drop(lock.try_write().await) }));
+            drop(tokio::spawn(async move { drop(lock.write().now().await) }));
         }
     }
     let plain = Ylock::in_memory();
-    let watched = plain.with(Counts(plain.clone()));
+    let watched = plain.layer(Counts(plain.clone()));
     for _ in 0..10 {
         drop(watched.lock("group", "a").write().await.unwrap());
     }

@@ -63,7 +63,7 @@ async fn a_request_that_the_engine_refuses_fails_whoever_made_it_and_nobody_else
             Asked::Acquire(request) if request.lease == DAY => Err(Error::new(kind, "too long a lease")),
             _ => Ok(()),
         });
-        let ylock = Ylock::over(notes);
+        let ylock = Ylock::from_arc(notes);
         // Strict: each of them asks for itself.
         let strict = |lease| lasting(lease).with_fairness(Fairness::Strict);
         let good = ylock.lock("group", "name").with_options(strict(LEASE));
@@ -74,7 +74,7 @@ async fn a_request_that_the_engine_refuses_fails_whoever_made_it_and_nobody_else
         let (first, (), third, (), ()) = timeout(LEASE * 2, all).await.expect("no call hangs");
         assert_eq!(first.unwrap_err().kind(), kind);
         assert_eq!(third.err().map(|error| error.kind()), Some(kind));
-        assert_eq!(bad.try_write().await.unwrap_err().kind(), kind);
+        assert_eq!(bad.write().now().await.unwrap_err().kind(), kind);
         eventually(SOON, "nothing is left", || async { ylock.keys_in_use() == 0 && store.is_empty() }).await;
     }
 }
@@ -85,7 +85,7 @@ fn without_announcements(kind: ErrorKind) -> (Arc<Wrapped<Notes>>, Ylock) {
         Asked::Renew(holding) if holding.next.is_some() => Err(Error::new(kind, "not this waiter")),
         _ => Ok(()),
     });
-    (notes.clone(), Ylock::over(notes))
+    (notes.clone(), Ylock::from_arc(notes))
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +159,7 @@ impl Wrapper for Behind {
 async fn renewals_that_prolong_nothing_are_a_twelfth_of_the_lease_apart() {
     let behind = Behind { inner: MemoryStore::new().engine(), renewals: AtomicUsize::new(0) };
     let behind = Arc::new(Wrapped(behind));
-    let ylock = Ylock::over(Arc::clone(&behind) as _).with_options(lasting(LEASE));
+    let ylock = Ylock::from_arc(Arc::clone(&behind) as _).with_options(lasting(LEASE));
     let guard = ylock.lock("group", "name").write().await.unwrap();
     assert_eq!(timeout(LEASE, guard.lost()).await.expect("the lease is over"), LossReason::Lapsed);
     let renewals = behind.0.renewals.load(Ordering::Relaxed);
@@ -200,14 +200,14 @@ async fn a_downgrade_that_the_store_may_not_show_yet_is_asked_for_again_soon_and
     for lease in [LEASE, DAY] {
         let (inner, may_show) = (MemoryStore::new().engine(), AtomicBool::new(false));
         let keeps = Arc::new(Wrapped(Keeps { inner, may_show, asked: AtomicUsize::new(0) }));
-        let ylock = Ylock::over(Arc::clone(&keeps) as _).with_options(lasting(lease));
+        let ylock = Ylock::from_arc(Arc::clone(&keeps) as _).with_options(lasting(lease));
         let guard = ylock.lock("group", "name").write().await.unwrap();
         let kept = guard.lease();
         let mut downgraded = Box::pin(guard.downgrade());
         assert!(poll_once(downgraded.as_mut()).await.is_none(), "the store does not show it");
         sleep(LEASE / 10).await;
         let strict = ylock.lock("group", "name").with_options(lasting(lease).with_fairness(Fairness::Strict));
-        let tried = timeout(SOON * 3, strict.try_read()).await.expect("a try is answered").unwrap();
+        let tried = timeout(SOON * 3, strict.read().now()).await.expect("a try is answered").unwrap();
         assert!(tried.is_none(), "no reader goes before those of others");
         let mut reader = Box::pin(strict.read());
         assert!(timeout(LEASE * 3, &mut reader).await.is_err(), "nor one that waits");

@@ -236,3 +236,22 @@ async fn a_token_is_verified_by_holders_that_are_exact() {
     assert!(guard.unlock().await.unwrap().is_released());
     assert!(!ylock.verify("group", "name", token).await.unwrap());
 }
+
+/// The operator would read that it is not held, and go to bed.
+#[tokio::test]
+async fn a_holder_that_has_just_come_is_revoked() {
+    let store = MemoryStore::new();
+    let ylock = Ylock::new(Wrapped(Behind { inner: store.engine(), shown: Default::default() }));
+    assert!(ylock.inspect("group", "name").await.unwrap().holders.is_empty());
+    let _guard = ylock.lock("group", "name").write().await.unwrap();
+    assert_eq!(ylock.revoke("group", "name").await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn the_permits_of_a_client_that_has_just_come_are_revoked() {
+    let store = MemoryStore::new();
+    let ylock = Ylock::new(Wrapped(Behind { inner: store.engine(), shown: Default::default() }));
+    assert!(ylock.inspect("group", "name").await.unwrap().holders.is_empty());
+    let _permit = ylock.locks("group").semaphore("name", 2).acquire().await.unwrap();
+    assert_eq!(ylock.revoke_semaphore("group", "name").await.unwrap(), 1);
+}

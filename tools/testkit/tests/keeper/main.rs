@@ -2,6 +2,7 @@
 //!
 //! One program: each mutant of the keeper would otherwise be linked into as many as there are files.
 
+mod acquire;
 mod at_once;
 mod caller_drives;
 mod counting;

@@ -18,7 +18,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::{Instant, sleep, timeout};
 use ylock_core::engine::{Engine, Holding, Renewal};
-use ylock_core::{Error, ErrorKind, Key, MemoryEngine, MemoryStore, Options, Period, Result, Run, Ylock};
+use ylock_core::{Error, ErrorKind, JobRun, Key, MemoryEngine, MemoryStore, Options, Period, Result, Ylock};
 use ylock_testkit::{Call, Fault, WallClock, Wrapped, Wrapper};
 
 use crate::support::over;
@@ -45,7 +45,7 @@ enum Mistake {
 struct Store {
     memory: MemoryStore,
     mistake: Mistake,
-    last: Mutex<Option<Run>>,
+    last: Mutex<Option<JobRun>>,
     chance: Mutex<StdRng>,
     /// How often the work of each period was begun.
     begun: Mutex<HashMap<i64, usize>>,
@@ -60,7 +60,7 @@ impl Store {
         Duration::from_millis(self.below(u64::try_from(most.as_millis()).unwrap() + 1))
     }
 
-    fn write(&self, run: &Run) -> bool {
+    fn write(&self, run: &JobRun) -> bool {
         let mut last = self.last.lock();
         let replaces = last.as_ref().is_none_or(|last| run.replaces(last));
         if replaces || self.mistake == Mistake::LateWritesCount {
@@ -69,7 +69,7 @@ impl Store {
         replaces || self.mistake == Mistake::LateWritesCount
     }
 
-    fn write_later(self: &Arc<Self>, run: &Run, after: Duration) {
+    fn write_later(self: &Arc<Self>, run: &JobRun, after: Duration) {
         let (store, run) = (Arc::clone(self), run.clone());
         tokio::spawn(async move {
             sleep(after).await;
@@ -105,7 +105,7 @@ impl Wrapper for Client {
         self.0.memory.renew(holdings).await
     }
 
-    async fn last_run(&self, _: &Key) -> Result<Option<Run>> {
+    async fn last_run(&self, _: &Key) -> Result<Option<JobRun>> {
         sleep(self.0.store.time(LEASE / 20)).await;
         if self.0.is_out.load(Ordering::SeqCst) {
             return Err(error(ErrorKind::Unavailable));
@@ -113,7 +113,7 @@ impl Wrapper for Client {
         Ok(self.0.store.last.lock().clone())
     }
 
-    async fn store_run(&self, _: &Key, run: &Run, _: Duration) -> Result<bool> {
+    async fn store_run(&self, _: &Key, run: &JobRun, _: Duration) -> Result<bool> {
         let store = &self.0.store;
         let long = store.time(LEASE * 3);
         match store.below(10) {
@@ -162,7 +162,7 @@ async fn replica(client: Ylock, store: Arc<Store>, since: Instant) {
     let jobs = client.locks("jobs").with_options(Options::default().with_lease(LEASE));
     while since.elapsed() < LASTS {
         let lasts = store.time(if store.below(4) == 0 { PERIOD } else { LEASE / 2 });
-        let work = |scheduled: ylock_core::Scheduled| {
+        let work = |scheduled: ylock_core::JobLease| {
             *store.begun.lock().entry(scheduled.run().period_micros()).or_default() += 1;
             sleep(lasts)
         };
@@ -191,7 +191,7 @@ fn run(seed: u64, mistake: Mistake) -> Vec<usize> {
         for _ in 0..CLIENTS {
             let (memory, clock) = (store.memory.engine(), WallClock::at(BEGIN));
             let way = Arc::new(Way { memory, store: Arc::clone(&store), is_out: AtomicBool::new(false) });
-            let client = Ylock::over(clock.over(Arc::new(Wrapped(Client(Arc::clone(&way))))));
+            let client = Ylock::from_arc(clock.over(Arc::new(Wrapped(Client(Arc::clone(&way))))));
             tokio::spawn(trouble(way, clock, since));
             replicas.push(tokio::spawn(replica(client, Arc::clone(&store), since)));
         }

@@ -67,7 +67,7 @@ async fn requests_that_fail_while_others_are_answered_are_no_outage() {
 #[tokio::test(start_paused = true)]
 async fn every_bounded_call_tells_a_store_that_is_away_from_a_lock_that_is_held() {
     let outage = Arc::new(Outage::of(Call::ALL));
-    let ylock = Ylock::over(Faulty::over(Arc::new(MemoryEngine::new()), &outage));
+    let ylock = Ylock::from_arc(Faulty::over(Arc::new(MemoryEngine::new()), &outage));
     an_outage_is_told_as_one(&ylock, "users", Duration::from_secs(1)).await;
 }
 
@@ -76,7 +76,7 @@ async fn every_bounded_call_tells_a_store_that_is_away_from_a_lock_that_is_held(
 async fn a_client_that_is_dropped_while_a_lock_is_given_back_is_warned_of() {
     let (log, _here) = Log::of(Level::WARN);
     for is_closed in [true, false] {
-        let ylock = Ylock::over(Notes::over(MemoryEngine::new(), |_| Ok(())));
+        let ylock = Ylock::from_arc(Notes::over(MemoryEngine::new(), |_| Ok(())));
         let guard = ylock.lock("users", "alice").write().await.unwrap();
         drop(guard);
         if is_closed {

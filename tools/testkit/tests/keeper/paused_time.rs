@@ -67,7 +67,7 @@ async fn the_loss_is_told_a_margin_before_the_lease_ends() {
         let options = Options::default().with_lease(lease);
         let margin = options.margin();
         let outage = Arc::new(Outage::of(&[Call::Renew]));
-        let ylock = Ylock::over(Faulty::over(Arc::new(store.engine()), &outage)).with_options(options);
+        let ylock = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &outage)).with_options(options);
         let (guard, start) = (write(&ylock).await, Instant::now());
         assert_eq!(guard.remaining(), lease - margin);
         assert_eq!(guard.lost().await, LossReason::Lapsed);
@@ -98,7 +98,7 @@ async fn a_limited_wait_ends_on_time() {
     for ylock in [&here, &there] {
         for millis in [1, 10, 1_500, 3_600_000] {
             let (time, start) = (Duration::from_millis(millis), Instant::now());
-            assert!(ylock.lock("group", "name").write_within(time).await.unwrap().is_none());
+            assert!(ylock.lock("group", "name").write().within(time).await.unwrap().is_none());
             took(start, time);
             let limited = Options::default().with_wait(Wait::For(time));
             let start = Instant::now();
@@ -127,7 +127,7 @@ async fn an_hour_of_holding_and_waiting_costs_no_real_time() {
 #[tokio::test(start_paused = true)]
 async fn there_are_three_renewals_per_lease() {
     let counts = Arc::new(CountsCalls::default());
-    let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &counts));
+    let ylock = Ylock::from_arc(Faulty::over(Arc::new(MemoryStore::new().engine()), &counts));
     let guard = write(&ylock).await;
     sleep(LEASE * 100).await;
     let renewals = counts.of(Call::Renew);
@@ -141,7 +141,7 @@ async fn there_are_three_renewals_per_lease() {
 async fn an_outage_that_is_shorter_than_the_lease_costs_nothing() {
     let outage = Arc::new(Outage::of(Call::ALL));
     outage.end();
-    let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage));
+    let ylock = Ylock::from_arc(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage));
     let guard = write(&ylock).await;
     for _ in 0..10 {
         sleep(LEASE / 2).await;
@@ -156,7 +156,7 @@ async fn an_outage_that_is_shorter_than_the_lease_costs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_long_lease_survives_a_long_outage() {
     let outage = Arc::new(Outage::of(&[Call::Renew]));
-    let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage));
+    let ylock = Ylock::from_arc(Faulty::over(Arc::new(MemoryStore::new().engine()), &outage));
     let hour = Options::default().with_lease(Duration::from_secs(3600));
     let guard = ylock.lock("group", "name").with_options(hour).write().await.unwrap();
     sleep(Duration::from_secs(50 * 60)).await;
@@ -186,9 +186,9 @@ impl Fault for InTwoSteps {
 /// The answer was there long before the wait was over.
 #[tokio::test(start_paused = true)]
 async fn a_wait_that_ends_after_a_pause_of_the_process_reads_what_came_meanwhile() {
-    let ylock = Ylock::over(Faulty::over(Arc::new(MemoryStore::new().engine()), &Arc::new(InTwoSteps)));
+    let ylock = Ylock::from_arc(Faulty::over(Arc::new(MemoryStore::new().engine()), &Arc::new(InTwoSteps)));
     let lock = ylock.lock("group", "name");
-    let mut waits = Box::pin(lock.write_within(Duration::from_millis(100)));
+    let mut waits = Box::pin(lock.write().within(Duration::from_millis(100)));
     assert!(poll_once(waits.as_mut()).await.is_none());
     tokio::time::advance(LEASE / 10).await;
     assert!(waits.await.unwrap().is_some(), "the store was taken for silent");

@@ -27,7 +27,7 @@ async fn write(ylock: &Ylock) -> Guard {
 /// leave while the answer is on its way to it.
 async fn begin<T>(ylock: &Ylock, waits: &mut Pin<Box<impl Future<Output = T>>>) {
     assert!(poll_once(waits.as_mut()).await.is_none());
-    assert!(ylock.lock("group", "name").try_write().await.unwrap().is_none());
+    assert!(ylock.lock("group", "name").write().now().await.unwrap().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -103,7 +103,7 @@ async fn a_downgrade_that_crosses_a_renewal_ends_when_the_store_shows_it_and_tha
     assert_eq!(gate.waiting(), 1);
     gate.open();
     let reader = timeout(SOON, downgrade).await.expect("shown soon").unwrap();
-    assert!(there.lock("group", "name").try_read().await.unwrap().is_some() && reader.is_valid());
+    assert!(there.lock("group", "name").read().now().await.unwrap().is_some() && reader.is_valid());
 }
 
 /// The store counts from its own write, and that was before the answer.
@@ -136,7 +136,7 @@ async fn a_reader_does_not_overtake_a_writer_that_came_while_a_renewal_was_answe
     })
     .await;
     sleep(slow).await;
-    assert!(lock.read_within(slow * 2).await.unwrap().is_none(), "it has overtaken the writer");
+    assert!(lock.read().within(slow * 2).await.unwrap().is_none(), "it has overtaken the writer");
     drop(first);
     drop(timeout(slow * 3, writer).await.expect("its turn").unwrap());
 }
@@ -183,7 +183,7 @@ async fn a_guard_that_lost_its_lock_does_not_give_back_that_of_the_next_holder()
     let (store, lost, held) = lost_and_held().await;
     assert_eq!(lost.unlock().await.unwrap(), Unlocked::WasLost);
     assert!(held.is_valid());
-    assert!(Ylock::new(store.engine()).lock("group", "name").try_read().await.unwrap().is_none());
+    assert!(Ylock::new(store.engine()).lock("group", "name").read().now().await.unwrap().is_none());
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,7 +192,7 @@ async fn a_guard_that_lost_its_lock_does_not_let_readers_in_beside_the_next_hold
     assert_eq!(lost.downgrade().await.unwrap_err().kind(), ErrorKind::Lost);
     sleep(LEASE).await;
     assert!(held.is_valid());
-    assert!(Ylock::new(store.engine()).lock("group", "name").try_read().await.unwrap().is_none());
+    assert!(Ylock::new(store.engine()).lock("group", "name").read().now().await.unwrap().is_none());
 }
 
 #[tokio::test(start_paused = true)]

@@ -35,7 +35,7 @@ async fn a_release_that_is_given_up_undoes_what_was_to_follow() {
         Asked::Release(_, Some(_)) => Err(away()),
         _ => Ok(()),
     });
-    let ylock = strict(&Ylock::over(notes.clone()));
+    let ylock = strict(&Ylock::from_arc(notes.clone()));
     let (guard, lock) = (write(&ylock).await, ylock.lock("group", "name"));
     let mut next = Box::pin(lock.write());
     assert!(poll_once(next.as_mut()).await.is_none());
@@ -88,11 +88,11 @@ async fn a_try_behind_a_release_that_fails_does_not_wait_for_the_end_of_the_leas
         Asked::Release(..) => Err(Error::new(ErrorKind::Unavailable, "no answer")),
         _ => Ok(()),
     };
-    let ylock = Ylock::over(Notes::over(MemoryStore::new().engine(), refuses_releases));
+    let ylock = Ylock::from_arc(Notes::over(MemoryStore::new().engine(), refuses_releases));
     let lock = ylock.lock("users", "alice");
     drop(lock.write().await.unwrap());
     let began = tokio::time::Instant::now();
-    let error = lock.try_write().await.unwrap_err();
+    let error = lock.write().now().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(began.elapsed() < lock.options().lease() / 4, "{:?}", began.elapsed());
 }
@@ -121,7 +121,7 @@ fn refuses_releases(asked: &Asked) -> Result<()> {
 async fn a_release_that_the_store_refuses_is_tried_on_until_the_client_closes() {
     let notes = Notes::over(MemoryStore::new().engine(), refuses_releases);
     let long = Options::default().with_lease(Duration::from_secs(3_600));
-    let ylock = Ylock::over(notes.clone()).with_options(long);
+    let ylock = Ylock::from_arc(notes.clone()).with_options(long);
     let mut unlocking = Box::pin(write(&ylock).await.unlock());
     assert!(timeout(LEASE, unlocking.as_mut()).await.is_err(), "it is tried on");
     let tried = notes.0.releases().len();
@@ -141,7 +141,7 @@ async fn a_client_that_closes_waits_for_a_release_that_is_not_answered() {
         Asked::Release(..) => Err(away()),
         _ => Ok(()),
     });
-    let ylock = Ylock::over(asked.clone());
+    let ylock = Ylock::from_arc(asked.clone());
     let guard = write(&ylock).await;
     let began = tokio::time::Instant::now();
     ylock.close().await;

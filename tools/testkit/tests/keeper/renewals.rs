@@ -27,7 +27,7 @@ async fn a_renewal_that_failed_is_tried_again_a_twelfth_of_the_lease_after_it_be
         noted.lock().push(Instant::now());
         if noted.lock().len() == 1 { Err(Error::new(ErrorKind::Unavailable, "no answer")) } else { Ok(()) }
     });
-    let ylock = Ylock::over(notes);
+    let ylock = Ylock::from_arc(notes);
     let lease = Duration::from_millis(1_200);
     let guard =
         ylock.lock("group", "name").with_options(Options::default().with_lease(lease)).write().await.unwrap();
@@ -93,7 +93,7 @@ impl Wrapper for IsTold {
 async fn an_engine_may_have_a_grant_renewed_before_it_is_due() {
     let (inner, early) = (MemoryStore::new().engine(), EarlyRenewals::default());
     let told = Arc::new(Wrapped(IsTold { inner, early: early.clone(), renewals: AtomicUsize::new(0) }));
-    let ylock = Ylock::over(told.clone());
+    let ylock = Ylock::from_arc(told.clone());
     let guard = ylock.lock("group", "name").write().await.unwrap();
     assert_eq!(told.0.renewals.load(Ordering::SeqCst), 0);
     early.ask(&Key::new("group", "name").unwrap());

@@ -63,7 +63,7 @@ async fn a_task_that_waits_for_itself_inside_run_is_warned() {
     let users = users();
     let task = tokio::spawn(async move {
         let _guard = users.write("alice").await.unwrap();
-        users.run("alice", async |_| ()).await
+        users.write("alice").run(async |_| ()).await
     });
     tokio::time::sleep(LONG).await;
     assert_eq!(log.lines(&[WARNING]).len(), 1);

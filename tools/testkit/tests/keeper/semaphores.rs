@@ -58,13 +58,13 @@ impl Fault for SilentLook {
 #[tokio::test(start_paused = true)]
 async fn a_client_counts_on_the_number_that_others_see_it_count_on() {
     let (store, fault) = (MemoryStore::new(), Arc::new(SlowLook::default()));
-    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let here = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &fault));
     let there = Ylock::new(store.engine());
     let semaphore = |ylock: &Ylock, permits| ylock.locks("group").semaphore("name", permits);
     let first = semaphore(&here, 2).acquire().await.unwrap();
     fault.0.store(true, Ordering::SeqCst);
     let other = semaphore(&here, 3);
-    let asks = tokio::spawn(async move { other.acquire_within(SOON).await });
+    let asks = tokio::spawn(async move { other.acquire().within(SOON).await });
     sleep(Duration::from_millis(2)).await;
     drop(first);
     let error = asks.await.unwrap().unwrap_err();
@@ -78,7 +78,7 @@ async fn a_client_counts_on_the_number_that_others_see_it_count_on() {
 #[tokio::test(start_paused = true)]
 async fn a_look_that_was_not_answered_is_made_again_before_a_permit_counts() {
     let (store, fault) = (MemoryStore::new(), Arc::new(SilentLook::default()));
-    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let here = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &fault));
     let there = Ylock::new(store.engine());
     let held = there.locks("group").semaphore("name", 1).acquire().await.unwrap();
     fault.0.store(true, Ordering::SeqCst);
@@ -108,9 +108,9 @@ async fn two_tries_at_once_get_a_permit_each() {
     let store = MemoryStore::new();
     for _ in 0..20 {
         let slow = Arc::new(Slow::new(Duration::from_millis(1), Duration::from_millis(1)));
-        let ylock = Ylock::over(Faulty::over(Arc::new(store.engine()), &slow));
+        let ylock = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &slow));
         let semaphore = ylock.locks("group").semaphore("name", 64);
-        let (one, other) = tokio::join!(semaphore.try_acquire(), semaphore.try_acquire());
+        let (one, other) = tokio::join!(semaphore.acquire().now(), semaphore.acquire().now());
         assert!(one.unwrap().is_some() && other.unwrap().is_some());
         ylock.close().await;
     }
@@ -121,7 +121,7 @@ async fn two_tries_at_once_get_a_permit_each() {
 async fn calls_at_once_that_wait_get_a_permit_each() {
     let store = MemoryStore::new();
     let slow = Arc::new(Slow::new(Duration::from_millis(1), Duration::from_millis(1)));
-    let ylock = Ylock::over(Faulty::over(Arc::new(store.engine()), &slow));
+    let ylock = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &slow));
     let semaphore = ylock.locks("group").semaphore("name", 4);
     let (one, other) = tokio::join!(semaphore.acquire(), semaphore.acquire());
     assert!(one.unwrap().is_valid() && other.unwrap().is_valid());
@@ -153,7 +153,7 @@ impl Fault for Silent {
 async fn a_try_takes_no_silence_for_a_holder() {
     for call in [Call::Inspect, Call::Acquire] {
         let (store, fault) = (MemoryStore::new(), Arc::new(Silent { call, is_on: AtomicBool::new(false) }));
-        let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+        let here = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &fault));
         let there = Ylock::new(store.engine());
         let semaphore = |ylock: &Ylock| ylock.locks("group").semaphore("name", 8);
         let mut held = vec![semaphore(&here).acquire().await.unwrap()];
@@ -163,15 +163,15 @@ async fn a_try_takes_no_silence_for_a_holder() {
         fault.is_on.store(true, Ordering::SeqCst);
         // It begins with one that is drawn.
         for _ in 0..20 {
-            let tried = semaphore(&here).try_acquire().await;
+            let tried = semaphore(&here).acquire().now().await;
             match call {
                 Call::Inspect => assert!(tried.unwrap().is_some(), "one is free"),
                 _ => assert_eq!(tried.unwrap_err().kind(), ErrorKind::Unavailable),
             }
         }
         // On how many permits others count is not known.
-        let asks_first = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
-        let tried = timeout(SOON, semaphore(&asks_first).try_acquire()).await.expect("it does not wait");
+        let asks_first = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &fault));
+        let tried = timeout(SOON, semaphore(&asks_first).acquire().now()).await.expect("it does not wait");
         assert_eq!(tried.unwrap_err().kind(), ErrorKind::Unavailable);
     }
 }
@@ -180,7 +180,7 @@ async fn a_try_takes_no_silence_for_a_holder() {
 #[tokio::test(start_paused = true)]
 async fn one_look_at_the_name_is_enough_for_as_long_as_it_is_read() {
     let (store, calls) = (MemoryStore::new(), Arc::new(CountsCalls::default()));
-    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &calls));
+    let here = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &calls));
     let there = Ylock::new(store.engine());
     let semaphore = |ylock: &Ylock, permits| ylock.locks("group").semaphore("name", permits);
     let mut held = semaphore(&here, 9).acquire().await.unwrap();
@@ -211,12 +211,13 @@ async fn one_look_at_the_name_is_enough_for_as_long_as_it_is_read() {
 #[tokio::test(start_paused = true)]
 async fn of_two_calls_at_once_none_relies_on_the_look_of_the_other_before_its_answer() {
     let (store, fault) = (MemoryStore::new(), Arc::new(SlowLook::default()));
-    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let here = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &fault));
     let there = Ylock::new(store.engine());
     let held = there.locks("group").semaphore("name", 1).acquire().await.unwrap();
     fault.0.store(true, Ordering::SeqCst);
     let semaphore = here.locks("group").semaphore("name", 8);
-    let (one, other, third) = tokio::join!(semaphore.acquire(), semaphore.acquire(), semaphore.try_acquire());
+    let (one, other, third) =
+        tokio::join!(semaphore.acquire(), semaphore.acquire(), semaphore.acquire().now());
     for error in [one.unwrap_err(), other.unwrap_err(), third.unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
@@ -227,7 +228,7 @@ async fn of_two_calls_at_once_none_relies_on_the_look_of_the_other_before_its_an
 #[tokio::test(start_paused = true)]
 async fn a_permit_of_the_own_client_is_waited_for_without_the_store() {
     let (store, calls) = (MemoryStore::new(), Arc::new(CountsCalls::default()));
-    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &calls));
+    let here = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &calls));
     let there = Ylock::new(store.engine());
     let semaphore = |ylock: &Ylock| ylock.locks("group").semaphore("name", 40);
     let mut held = Vec::new();
@@ -252,7 +253,7 @@ async fn a_waiter_gives_a_slow_store_the_time_to_answer_before_it_joins_more_que
     let (store, calls) = (MemoryStore::new(), Arc::new(CountsCalls::default()));
     let slow = Arc::new(Slow::new(Duration::from_millis(10), Duration::from_millis(10)));
     let slow = Faulty::over(Arc::new(store.engine()), &slow);
-    let ylock = Ylock::over(Faulty::over(slow, &calls));
+    let ylock = Ylock::from_arc(Faulty::over(slow, &calls));
     let semaphore = ylock.locks("group").semaphore("name", 40);
     let first = semaphore.acquire().await.unwrap();
     let before = calls.of(Call::Acquire);
@@ -285,7 +286,7 @@ impl Fault for SlowOnce {
 #[tokio::test(start_paused = true)]
 async fn a_grant_that_took_long_once_keeps_no_waiter_from_other_permits() {
     let (store, fault) = (MemoryStore::new(), Arc::new(SlowOnce::default()));
-    let here = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let here = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &fault));
     let there = Ylock::new(store.engine());
     let of = |ylock: &Ylock| ylock.locks("group").semaphore("name", 16);
     fault.0.store(true, Ordering::SeqCst);
@@ -327,7 +328,7 @@ impl Layer for Ends {
 async fn layers_are_told_that_a_permit_was_lost() {
     let (store, ends) = (MemoryStore::new(), Arc::new(Ends::default()));
     let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
-    let watched = here.with_shared(Arc::clone(&ends) as Arc<dyn Layer>);
+    let watched = here.layer_arc(Arc::clone(&ends) as Arc<dyn Layer>);
     let held = watched.locks("group").semaphore("name", 1).acquire().await.unwrap();
     assert_eq!(there.revoke_semaphore("group", "name").await.unwrap(), 1);
     assert_eq!(timeout(SOON * 30, held.lost()).await.unwrap(), LossReason::Revoked);
@@ -340,7 +341,7 @@ async fn layers_are_told_that_a_permit_was_lost() {
 async fn a_permit_is_lost_with_the_read_of_its_client() {
     let (store, ends) = (MemoryStore::new(), Arc::new(Ends::default()));
     let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
-    let watched = here.with_shared(Arc::clone(&ends) as Arc<dyn Layer>);
+    let watched = here.layer_arc(Arc::clone(&ends) as Arc<dyn Layer>);
     let held = watched.locks("group").semaphore("name", 1).acquire().await.unwrap();
     assert_eq!(there.revoke("group", "name \u{203a} semaphore").await.unwrap(), 1);
     assert_eq!(timeout(SOON * 30, held.lost()).await.unwrap(), LossReason::Revoked);
@@ -355,7 +356,7 @@ async fn a_permit_is_lost_with_the_read_of_its_client() {
 async fn a_semaphore_is_listed_while_its_holder_moves_from_permit_to_permit() {
     let store = MemoryStore::new();
     let slow = Arc::new(Slow::new(Duration::from_millis(3), Duration::from_millis(3)));
-    let looks = Ylock::over(Faulty::over(Arc::new(store.engine()), &slow));
+    let looks = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &slow));
     let semaphore = Ylock::new(store.engine()).locks("group").semaphore("name", 100);
     let mut held = semaphore.acquire().await.unwrap();
     let moves = tokio::spawn(async move {
@@ -393,7 +394,7 @@ impl Fault for BreaksOff {
 #[tokio::test(start_paused = true)]
 async fn a_revocation_that_has_broken_off_can_be_made_again() {
     let (store, fault) = (MemoryStore::new(), Arc::new(BreaksOff::default()));
-    let operator = Ylock::over(Faulty::over(Arc::new(store.engine()), &fault));
+    let operator = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &fault));
     let clients = [Ylock::new(store.engine()), Ylock::new(store.engine()), Ylock::new(store.engine())];
     let semaphore = |ylock: &Ylock| ylock.locks("group").semaphore("name", 2);
     let _held =
@@ -406,8 +407,8 @@ async fn a_revocation_that_has_broken_off_can_be_made_again() {
     assert_eq!(operator.revoke_semaphore("group", "name").await.unwrap(), 1);
     sleep(SOON * 60).await;
     let both = [
-        semaphore(&clients[2]).try_acquire().await.unwrap(),
-        semaphore(&clients[2]).try_acquire().await.unwrap(),
+        semaphore(&clients[2]).acquire().now().await.unwrap(),
+        semaphore(&clients[2]).acquire().now().await.unwrap(),
     ];
     assert!(both.iter().all(Option::is_some));
 }

@@ -14,8 +14,8 @@ use tokio::time::{Instant, sleep, timeout};
 use ylock_core::engine::{Engine, Grant, Meter, Request};
 use ylock_core::layer::{Acquisition, End, Outcome};
 use ylock_core::{
-    Error, ErrorKind, Growing, Guards, Layer, Many, MemoryEngine, MemoryStore, Options, Owner, Result,
-    Unlocked, Wait, Ylock,
+    Error, ErrorKind, Guards, Layer, MemoryEngine, MemoryStore, MultiLock, Options, Owner, Result,
+    TwoPhaseLocking, Unlocked, Wait, Ylock,
 };
 use ylock_testkit::{
     Call, CountsCalls, Log, LosesReplies, Outage, Slow, Wrapped, Wrapper, eventually, poll_once, within,
@@ -27,8 +27,8 @@ const SOON: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(10);
 const TRIP: Duration = Duration::from_millis(100);
 
-fn set(ylock: &Ylock, names: &[&str]) -> Many {
-    names.iter().fold(ylock.many(), |many, name| many.write("group", *name))
+fn set(ylock: &Ylock, names: &[&str]) -> MultiLock {
+    names.iter().fold(ylock.multi_lock(), |many, name| many.write("group", *name))
 }
 
 async fn acquired(ylock: &Ylock, names: &[&str]) -> Guards {
@@ -45,7 +45,8 @@ fn pair(fault: &Arc<impl ylock_testkit::Fault>) -> (Ylock, Ylock) {
 async fn a_free_set_takes_as_long_as_one_lock() {
     let (ylock, _) = pair(&Arc::new(Slow::new(TRIP / 2, TRIP / 2)));
     for count in [1, 2, 20, 500] {
-        let (start, many) = (Instant::now(), (0..count).fold(ylock.many(), |many, n| many.write("group", n)));
+        let (start, many) =
+            (Instant::now(), (0..count).fold(ylock.multi_lock(), |many, n| many.write("group", n)));
         let guards = many.acquire().await.unwrap();
         assert!(start.elapsed() < TRIP * 3 / 2, "{count} locks took {:?}", start.elapsed());
         assert_eq!(guards.unlock().await.unwrap(), Unlocked::Released);
@@ -63,7 +64,7 @@ async fn one_time_is_for_all_locks_together() {
         drop(first);
     };
     let start = Instant::now();
-    let (late, ()) = tokio::join!(set(&here, &["a", "b"]).acquire_within(SOON), leaves);
+    let (late, ()) = tokio::join!(set(&here, &["a", "b"]).acquire().within(SOON), leaves);
     assert!(late.unwrap().is_none());
     let took = start.elapsed();
     assert!(took >= SOON && took < SOON + Duration::from_millis(20), "{took:?}");
@@ -92,8 +93,8 @@ impl Wrapper for Silent {
 #[tokio::test(start_paused = true)]
 async fn a_time_that_ends_while_the_store_is_silent_is_no_contention() {
     let engine = Silent(MemoryEngine::new(), Meter::of("silent", "store:7"));
-    let (here, start) = (Ylock::over(Arc::new(Wrapped(engine))), Instant::now());
-    let error = set(&here, &["a", "b"]).acquire_within(SOON).await.unwrap_err();
+    let (here, start) = (Ylock::from_arc(Arc::new(Wrapped(engine))), Instant::now());
+    let error = set(&here, &["a", "b"]).acquire().within(SOON).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(start.elapsed() < SOON + Duration::from_millis(20), "{:?}", start.elapsed());
 }
@@ -102,7 +103,7 @@ async fn a_time_that_ends_while_the_store_is_silent_is_no_contention() {
 async fn a_set_bears_a_short_outage_as_a_single_lock_does_and_a_try_is_told() {
     let (single, tried) = (Arc::new(Outage::of(&[Call::Acquire])), Arc::new(Outage::of(&[Call::Acquire])));
     let (lock, there) = (pair(&single).0.lock("group", "a"), pair(&tried).0);
-    let error = set(&there, &["a", "b"]).try_acquire().await.unwrap_err();
+    let error = set(&there, &["a", "b"]).acquire().now().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     // The error of an engine that does not answer; one that has waited for a lease itself is told to the caller.
     let (by_lock, by_set) = (lock.write().await.is_err(), set(&there, &["a", "b"]).acquire().await.is_err());
@@ -199,7 +200,7 @@ impl Layer for Witness {
 #[tokio::test(start_paused = true)]
 async fn layers_are_told_of_each_lock_once_from_the_beginning_of_the_set_to_its_end() {
     let (store, witness) = (MemoryStore::new(), Witness::default());
-    let (here, there) = (Ylock::new(store.engine()).with(witness.clone()), Ylock::new(store.engine()));
+    let (here, there) = (Ylock::new(store.engine()).layer(witness.clone()), Ylock::new(store.engine()));
     let held = acquired(&there, &["b"]).await;
     let leaves = async {
         sleep(Duration::from_secs(2)).await;
@@ -222,7 +223,7 @@ async fn layers_are_told_of_each_lock_once_from_the_beginning_of_the_set_to_its_
     assert_eq!(witness.take(), expected, "refused tries in between are not told");
 
     let held = acquired(&there, &["a"]).await;
-    assert!(set(&here, &["a", "b"]).try_acquire().await.unwrap().is_none());
+    assert!(set(&here, &["a", "b"]).acquire().now().await.unwrap().is_none());
     let expected =
         ["acquiring a No", "acquiring b No", r#"acquired a ("NotFree", 0)"#, r#"acquired b ("NotFree", 0)"#];
     assert_eq!(witness.take(), expected);
@@ -234,7 +235,7 @@ async fn layers_are_told_of_each_lock_once_from_the_beginning_of_the_set_to_its_
 #[tokio::test]
 async fn a_layer_that_refuses_one_lock_refuses_the_set() {
     let (outer, inner) = (Witness::default(), Witness { refuses: Some("b"), ..Witness::default() });
-    let ylock = Ylock::in_memory().with(outer.clone()).with(inner.clone());
+    let ylock = Ylock::in_memory().layer(outer.clone()).layer(inner.clone());
     let error = set(&ylock, &["a", "b", "c"]).acquire().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
     let ends = [r#"acquired b ("refused", 0)"#, r#"acquired a ("refused", 0)"#];
@@ -320,7 +321,7 @@ async fn a_set_that_grows_asks_for_what_it_learnt_in_order() {
     let (counts, store) = (Arc::new(CountsCalls::default()), MemoryStore::new());
     let (here, there) = (over(&store, &counts), Ylock::new(store.engine()));
     let (held, runs) = (acquired(&there, &["a"]).await, AtomicUsize::new(0));
-    let grown = here.growing(|taking| {
+    let grown = here.two_phase_locking(|taking| {
         let run = runs.fetch_add(1, Ordering::SeqCst);
         async move {
             taking.read("group", "c").await?;
@@ -332,7 +333,7 @@ async fn a_set_that_grows_asks_for_what_it_learnt_in_order() {
     let leaves = async {
         sleep(LEASE).await;
         assert!(
-            there.lock("group", "c").try_write().await.unwrap().is_some(),
+            there.lock("group", "c").write().now().await.unwrap().is_some(),
             "it waits and holds what comes after"
         );
         drop(held);
@@ -349,13 +350,16 @@ async fn calls_of_one_closure_wait_for_each_other() {
     let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
     let held = acquired(&there, &["a"]).await;
     // Were both waited for at once, b would be there while a, which comes before it, is still waited for.
-    let grown = here.growing(|taking| async move {
+    let grown = here.two_phase_locking(|taking| async move {
         let (first, second) = tokio::join!(taking.write("group", "a"), taking.write("group", "b"));
         Ok::<_, Error>(first?.is_valid() && second?.is_valid())
     });
     let leaves = async {
         sleep(LEASE).await;
-        assert!(there.lock("group", "b").try_write().await.unwrap().is_some(), "it holds b and waits for a");
+        assert!(
+            there.lock("group", "b").write().now().await.unwrap().is_some(),
+            "it holds b and waits for a"
+        );
         drop(held);
     };
     let (both, ()) = tokio::join!(grown, leaves);
@@ -372,7 +376,7 @@ async fn a_set_that_begins_anew_again_and_again_is_warned_of() {
     let names: Vec<_> = (0..RUNS).map(|number| format!("a{number}")).collect();
     let held = acquired(&there, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
     let (runs, names) = (AtomicUsize::new(0), &names);
-    let grown = here.growing(|taking: Growing| {
+    let grown = here.two_phase_locking(|taking: TwoPhaseLocking| {
         let run = runs.fetch_add(1, Ordering::SeqCst);
         async move {
             taking.write("group", "z").await?;
@@ -400,11 +404,11 @@ async fn an_owner_acquires_one_set_at_a_time() {
     let ylock = Ylock::in_memory();
     let held = ylock.lock("group", "a").write().await.unwrap();
     let owner = Owner::new();
-    let set = |first, last| ylock.many().write("group", first).write("group", last).owned_by(&owner);
+    let set = |first, last| ylock.multi_lock().write("group", first).write("group", last).owned_by(&owner);
     let mut waits = Box::pin(set("a", "z").acquire());
     assert!(poll_once(waits.as_mut()).await.is_none());
     let refused =
-        [set("b", "y").acquire().await.unwrap_err(), set("c", "d").try_acquire().await.unwrap_err()];
+        [set("b", "y").acquire().await.unwrap_err(), set("c", "d").acquire().now().await.unwrap_err()];
     for error in refused {
         assert_eq!(error.kind(), ErrorKind::WouldDeadlock, "{error}");
     }

@@ -33,7 +33,7 @@ impl Here {
 
     fn with(store: MemoryStore) -> Self {
         let notes = Notes::over(store.engine(), |_| Ok(()));
-        Self { ylock: Ylock::over(notes.clone()), notes, store }
+        Self { ylock: Ylock::from_arc(notes.clone()), notes, store }
     }
 
     fn lock(&self, options: Options) -> Lock {
@@ -99,7 +99,7 @@ async fn readers_elsewhere_enter_when_the_lock_was_kept_for_a_writer_for_long_en
     let (reader, writer) = reader_between_writers(&here, Options::default()).await;
     let there = Ylock::new(here.store.engine());
     let elsewhere = there.lock("group", "name");
-    assert!(elsewhere.try_read().await.unwrap().is_none(), "it is kept for the writer");
+    assert!(elsewhere.read().now().await.unwrap().is_none(), "it is kept for the writer");
     here.tells("it reads", |told| told.grant.mode == Mode::Read).await;
     let unfair = elsewhere.with_options(Options::default().with_fairness(Fairness::Unfair));
     drop(timeout(SOON, unfair.read()).await.expect("soon").unwrap());
@@ -142,7 +142,7 @@ async fn a_reader_that_only_tries_does_not_cost_a_writer_its_hand_over() {
     let (reader, writer) = reader_between_writers(&here, Options::default()).await;
     sleep(Duration::from_millis(1)).await;
     let unfair = Options::default().with_fairness(Fairness::Unfair).with_hand_over(HandOver::up_to(0, HOUR));
-    assert!(here.lock(unfair).try_read().await.unwrap().is_none());
+    assert!(here.lock(unfair).read().now().await.unwrap().is_none());
     drop(reader);
     drop(soon(writer).await);
     assert!(here.notes.0.renewals().is_empty());

@@ -24,9 +24,9 @@ fn warned_once(log: &Log, what: &str, parts: &[&str]) {
 #[tokio::test]
 async fn an_acquisition_and_its_hold_have_a_span_each_with_their_end() {
     let (log, _guard) = Log::of(Level::DEBUG);
-    let ylock = Ylock::in_memory().with(TracingLayer::new());
+    let ylock = Ylock::in_memory().layer(TracingLayer::new());
     let held = ylock.lock("users", "alice").write().await.unwrap();
-    assert!(ylock.lock("users", "alice").try_read().await.unwrap().is_none());
+    assert!(ylock.lock("users", "alice").read().now().await.unwrap().is_none());
     drop(held);
     let granted = log.lines(&["ylock.acquire{", "close"]);
     assert_eq!(granted.len(), 2, "{granted:?}");
@@ -46,7 +46,7 @@ async fn an_acquisition_and_its_hold_have_a_span_each_with_their_end() {
 async fn the_span_of_a_lost_hold_says_why_and_the_loss_is_warned_of() {
     let (log, _guard) = Log::of(Level::DEBUG);
     let store = MemoryStore::new();
-    let ylock = Ylock::new(store.engine()).with(TracingLayer::new());
+    let ylock = Ylock::new(store.engine()).layer(TracingLayer::new());
     let held = ylock.lock("users", "alice").write().await.unwrap();
     Ylock::new(store.engine()).revoke("users", "alice").await.unwrap();
     eventually(SOON, "it is lost", || async { held.loss() == Some(LossReason::Revoked) }).await;
@@ -72,7 +72,7 @@ async fn the_warning_of_a_lapsed_lock_has_the_token_after_a_hand_over_and_the_ca
         Asked::Renew(_) => Err(Error::new(ErrorKind::Unavailable, "no answer")),
         _ => Ok(()),
     };
-    let ylock = Ylock::over(Notes::over(MemoryStore::new().engine(), refuses_renewals));
+    let ylock = Ylock::from_arc(Notes::over(MemoryStore::new().engine(), refuses_renewals));
     let lock = ylock.lock("users", "alice");
     let first = lock.write().await.unwrap();
     let mut waits = Box::pin(lock.write());
@@ -94,9 +94,9 @@ async fn a_release_that_is_not_confirmed_after_the_work_is_warned_of_with_lock_o
         Asked::Release(..) => Err(Error::new(ErrorKind::Unavailable, "no answer")),
         _ => Ok(()),
     };
-    let ylock = Ylock::over(Notes::over(MemoryStore::new().engine(), refuses_releases));
+    let ylock = Ylock::from_arc(Notes::over(MemoryStore::new().engine(), refuses_releases));
     let work = async |lease: Lease| (lease.owner(), lease.token().unwrap());
-    let (owner, token) = ylock.lock("users", "alice").run(work).await.unwrap();
+    let (owner, token) = ylock.lock("users", "alice").write().run(work).await.unwrap();
     let (owner, token) = (format!("owner={owner}"), format!("token={token}"));
     warned_once(&log, "was not confirmed", &["engine=", "alice", &owner, &token, "no answer"]);
     let parts = ["client=", "engine=", "key=", "alice", &owner, &token, "no answer"];
@@ -109,7 +109,7 @@ async fn a_long_wait_and_a_long_hold_are_warned_of_once_while_they_last() {
     let (log, _guard) = Log::of(Level::WARN);
     let layer =
         TracingLayer::new().with_slow_wait(Duration::from_secs(2)).with_slow_hold(Duration::from_secs(4));
-    let ylock = Ylock::in_memory().with(layer);
+    let ylock = Ylock::in_memory().layer(layer);
     let lock = ylock.lock("users", "alice");
     let held = lock.write().await.unwrap();
     let mut waits = Box::pin(lock.write());
@@ -128,7 +128,7 @@ async fn a_long_wait_and_a_long_hold_are_warned_of_once_while_they_last() {
 async fn a_layer_without_thresholds_warns_of_nothing() {
     let (log, _guard) = Log::of(Level::WARN);
     let ylock = Ylock::in_memory()
-        .with(TracingLayer::new().with_slow_wait(Duration::ZERO).with_slow_hold(Duration::ZERO));
+        .layer(TracingLayer::new().with_slow_wait(Duration::ZERO).with_slow_hold(Duration::ZERO));
     let held = ylock.lock("users", "alice").write().await.unwrap();
     tokio::time::sleep(Duration::from_secs(3600)).await;
     drop(held);

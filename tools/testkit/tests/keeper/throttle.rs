@@ -55,7 +55,7 @@ impl Fault for SlowReleases {
 }
 
 fn throttled(store: &MemoryStore, fault: &Arc<impl Fault>) -> Ylock {
-    Ylock::over(Faulty::over(Notes::throttled(store.engine(), AT_ONCE), fault))
+    Ylock::from_arc(Faulty::over(Notes::throttled(store.engine(), AT_ONCE), fault))
 }
 
 async fn hold(ylock: &Ylock, many: usize) -> Vec<Guard> {
@@ -118,7 +118,7 @@ async fn releases_go_in_the_order_in_which_the_locks_were_given_back() {
     let store = MemoryStore::new();
     let notes = Notes::throttled(store.engine(), AT_ONCE);
     let slow = SlowReleases::new(Duration::from_millis(10));
-    let ylock = Ylock::over(Faulty::over(notes.clone(), &slow));
+    let ylock = Ylock::from_arc(Faulty::over(notes.clone(), &slow));
     let held = hold(&ylock, 200).await;
     drop(held);
     eventually(SOON, "all are given back", || async { ylock.keys_in_use() == 0 }).await;
@@ -258,7 +258,7 @@ async fn a_release_that_took_a_waiter_along_waits_for_no_place_when_that_waiter_
     let (store, lost) = (MemoryStore::new(), Arc::new(LosesReplies::of(Call::Release, 1)));
     let gate = Arc::new(Gate::before(Call::Release));
     let notes = Notes::throttled(store.engine(), AT_ONCE);
-    let ylock = Ylock::over(Faulty::over(Faulty::over(notes, &gate), &lost))
+    let ylock = Ylock::from_arc(Faulty::over(Faulty::over(notes, &gate), &lost))
         .with_options(Options::default().with_fairness(Fairness::Strict));
     let (held, wanted) = (hold(&ylock, AT_ONCE).await, ylock.lock("users", "alice"));
     let guard = wanted.write().await.unwrap();
@@ -304,7 +304,7 @@ fn a_runtime_that_is_not_driven_keeps_no_other_from_giving_back() {
 async fn a_loss_is_told_also_of_what_waited_for_a_place() {
     let gate = Arc::new(Gate::before(Call::Release));
     let engine = Arc::new(Wrapped(Knows(MemoryStore::new().engine())));
-    let ylock = Ylock::over(Faulty::over(engine, &gate));
+    let ylock = Ylock::from_arc(Faulty::over(engine, &gate));
     gate.close();
     let gone = ylock.lock("users", "alice-0").write().await.unwrap();
     drop(hold(&ylock, AT_ONCE).await);

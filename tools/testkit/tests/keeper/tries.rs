@@ -31,7 +31,7 @@ async fn a_reader_is_refused_at_once_beside_a_writer_of_its_process() {
     let lock = ylock.lock("group", "name");
     let _held = lock.write().await.unwrap();
     sleep(Duration::from_secs(1)).await;
-    refused_at_once(lock.try_read()).await;
+    refused_at_once(lock.read().now()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -40,7 +40,7 @@ async fn a_writer_is_refused_at_once_beside_readers_of_its_process() {
     let lock = ylock.lock("group", "name");
     let _held = lock.read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
-    refused_at_once(lock.try_write()).await;
+    refused_at_once(lock.write().now()).await;
 }
 
 /// No look at the waiters elsewhere makes the lease longer.
@@ -50,7 +50,7 @@ async fn a_reader_is_refused_at_once_beside_readers_whose_lease_is_too_short_for
     let _held = ylock.lock("group", "name").read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
     let longer = ylock.lock("group", "name").with_options(options.with_lease(Duration::from_secs(3600)));
-    refused_at_once(longer.try_read()).await;
+    refused_at_once(longer.read().now()).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -60,7 +60,7 @@ async fn a_reader_that_may_join_waits_for_a_look_and_no_longer() {
     let lock = ylock.lock("group", "name").with_options(Options::default().with_fairness(Fairness::Strict));
     let held = lock.read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
-    let joined = timeout(Duration::from_millis(100), lock.try_read()).await;
+    let joined = timeout(Duration::from_millis(100), lock.read().now()).await;
     assert_eq!(joined.expect("soon").unwrap().map(|guard| guard.token()), Some(held.token()));
     assert_eq!(counts.of(Call::Renew), 1);
 }
@@ -77,7 +77,7 @@ async fn an_unfair_reader_that_wants_a_longer_lease_is_not_in_the_way_of_one_tha
     let held = lock.read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
     gate.close();
-    let mut tries = Box::pin(lock.try_read());
+    let mut tries = Box::pin(lock.read().now());
     assert!(poll_once(tries.as_mut()).await.is_none());
     eventually(SOON, "the look is on its way", || async { gate.waiting() == 1 }).await;
     let mut waits = Box::pin(longer.read());
@@ -98,7 +98,7 @@ async fn a_reader_that_tries_is_told_that_the_store_does_not_answer_its_look() {
     let held = lock.read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
     away.begin();
-    let error = timeout(SOON, lock.try_read()).await.expect("soon").unwrap_err();
+    let error = timeout(SOON, lock.read().now()).await.expect("soon").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     away.end();
     assert!(held.is_valid());
@@ -114,10 +114,10 @@ async fn the_unknown_outcome_of_a_look_is_not_that_of_the_one_that_tries() {
         _ => Ok(()),
     });
     let strict = Options::default().with_fairness(Fairness::Strict);
-    let lock = Ylock::over(notes).lock("group", "name").with_options(strict);
+    let lock = Ylock::from_arc(notes).lock("group", "name").with_options(strict);
     let _held = lock.read().await.unwrap();
     sleep(Duration::from_secs(1)).await;
-    let error = timeout(SOON, lock.try_read()).await.expect("soon").unwrap_err();
+    let error = timeout(SOON, lock.read().now()).await.expect("soon").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
 }
 
@@ -125,10 +125,10 @@ async fn the_unknown_outcome_of_a_look_is_not_that_of_the_one_that_tries() {
 async fn a_request_that_is_on_its_way_goes_on_when_another_caller_comes() {
     let (store, gate) = (MemoryStore::new(), Arc::new(Gate::before(Call::Acquire)));
     let notes = Notes::over(store.engine(), |_| Ok(()));
-    let ylock = Ylock::over(Faulty::over(notes.clone(), &gate));
+    let ylock = Ylock::from_arc(Faulty::over(notes.clone(), &gate));
     gate.close();
     let lock = ylock.lock("group", "name");
-    let (mut tries, mut waits) = (Box::pin(lock.try_write()), Box::pin(lock.write()));
+    let (mut tries, mut waits) = (Box::pin(lock.write().now()), Box::pin(lock.write()));
     assert!(poll_once(tries.as_mut()).await.is_none());
     assert!(poll_once(waits.as_mut()).await.is_none());
     gate.open();
@@ -156,7 +156,7 @@ async fn one_that_tries_does_not_wait_at_the_place_of_one_that_has_gone() {
     drop(gone);
     // One that has a place of its own does not take another one's in any case.
     let lock = here.lock("group", "name");
-    let mut tries = Box::pin(lock.try_write());
+    let mut tries = Box::pin(lock.write().now());
     assert!(poll_once(tries.as_mut()).await.is_none());
     gate.open();
     let held = timeout(SOON, elsewhere).await.expect("granted soon").unwrap();

@@ -143,7 +143,7 @@ fn a_guard_may_be_dropped_by_a_subscriber_while_its_long_hold_is_warned_of() {
     within_bounds(async {
         let subscriber = Arc::new(DropsOnClones::default());
         let _logging = tracing::subscriber::set_default(Arc::clone(&subscriber));
-        let ylock = Ylock::in_memory().with(TracingLayer::new().with_slow_hold(Duration::from_millis(20)));
+        let ylock = Ylock::in_memory().layer(TracingLayer::new().with_slow_hold(Duration::from_millis(20)));
         let guard = ylock.lock("group", "name").write().await.unwrap();
         *subscriber.guard.lock() = Some(guard);
         let warned = || async { subscriber.warned.load(Ordering::Relaxed) };

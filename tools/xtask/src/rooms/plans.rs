@@ -27,7 +27,7 @@ pub(super) static CORE: Plan = Plan {
     floors: &[
         &["client"],
         &["listing", "locks"],
-        &["lock", "many", "semaphore"],
+        &["lock", "multi_lock", "semaphore"],
         &["election", "once_per"],
         &["acquire"],
         &["guard"],

@@ -1,7 +1,7 @@
 //! What was found: printed line by line, or as one object in the end.
 
 use serde_json::{Value, json};
-use ylock::engine::Risk;
+use ylock::engine::Finding;
 
 use crate::exit::{Failed, OTHER, Result};
 use crate::output;
@@ -31,7 +31,7 @@ impl Findings {
         self.say(what, &format!("WRONG: {}", why.message), json!({"wrong": why.message}))
     }
 
-    pub(super) fn risk(&mut self, Risk { what, remedy, .. }: &Risk) -> Result<()> {
+    pub(super) fn risk(&mut self, Finding { what, remedy, .. }: &Finding) -> Result<()> {
         self.code.get_or_insert(OTHER);
         self.say("RISK", &format!("{what}\nremedy: {remedy}"), json!({"risk": what, "remedy": remedy}))
     }

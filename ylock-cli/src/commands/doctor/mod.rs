@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::json;
 use ylock::Ylock;
-use ylock::engine::{Examination, Risk, ServerFacts};
+use ylock::engine::{Diagnostics, Finding, ServerReport};
 use ylock::url::Host;
 
 use self::findings::Findings;
@@ -74,7 +74,7 @@ async fn reach(store: &Store, host: &Host) -> Result<Duration> {
 }
 
 async fn client(ylock: &Ylock, findings: &mut Findings) -> Result<()> {
-    match ylock.examine().await {
+    match ylock.diagnose().await {
         Ok(seen) => told(&seen, findings)?,
         Err(error) => findings.wrong("servers", error.into())?,
     }
@@ -90,7 +90,7 @@ async fn client(ylock: &Ylock, findings: &mut Findings) -> Result<()> {
 }
 
 /// Says what the servers have told.
-fn told(seen: &Examination, findings: &mut Findings) -> Result<()> {
+fn told(seen: &Diagnostics, findings: &mut Findings) -> Result<()> {
     for server in &seen.servers {
         match &server.fault {
             None => findings.say("server", &words::server(server), words::json(server))?,
@@ -106,12 +106,12 @@ fn told(seen: &Examination, findings: &mut Findings) -> Result<()> {
     seen.servers
         .iter()
         .filter_map(clock_here)
-        .chain(seen.risks.iter().cloned())
+        .chain(seen.findings.iter().cloned())
         .try_for_each(|risk| findings.risk(&risk))
 }
 
 /// Returns what comes of a clock that differs from that of this machine.
-fn clock_here(server: &ServerFacts) -> Option<Risk> {
+fn clock_here(server: &ServerReport) -> Option<Finding> {
     let apart = server.clock?.apart();
     let here = || {
         let what = format!(
@@ -119,7 +119,7 @@ fn clock_here(server: &ServerFacts) -> Option<Risk> {
             server.address,
             words::time(apart)
         );
-        Risk::new(what, "set both clocks by NTP")
+        Finding::new(what, "set both clocks by NTP")
     };
     (apart > CLOCK).then(here)
 }

@@ -63,7 +63,7 @@ async fn looks(ylock: &Ylock) -> ylock::Result<(Duration, Duration)> {
 async fn pair(ylock: &Ylock) -> Result<Duration> {
     let begun = Instant::now();
     let name = Owner::new().to_string();
-    let guard = ylock.locks(GROUP).try_write(name).await?;
+    let guard = ylock.locks(GROUP).write(name).now().await?;
     let guard = guard.ok_or_else(|| Failed::new(NOT_FREE, "a lock of a new name has a holder"))?;
     // Lost or not: what is measured is the store.
     let _ = guard.unlock().await?;

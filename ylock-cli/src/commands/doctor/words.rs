@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use ylock::Guarantees;
-use ylock::engine::{ClockReading, ServerFacts};
+use ylock::engine::{ClockReading, ServerReport};
 
 pub(super) fn promises(guarantees: Guarantees) -> [(&'static str, bool); 6] {
     let Guarantees { exclusive, fair, fencing, shared_reads, durable, exclusive_after_failover, .. } =
@@ -20,7 +20,7 @@ pub(super) fn promises(guarantees: Guarantees) -> [(&'static str, bool); 6] {
 }
 
 /// Returns the facts of a server in one line.
-pub(super) fn server(server: &ServerFacts) -> String {
+pub(super) fn server(server: &ServerReport) -> String {
     let version = server.version.as_ref().map(|version| format!("version {version}"));
     let login = server.login.as_ref().map(|user| format!("logged in as {user:?}"));
     let encrypted =
@@ -31,8 +31,8 @@ pub(super) fn server(server: &ServerFacts) -> String {
     format!("{}: {}", server.address, if facts.is_empty() { "answers".to_owned() } else { facts.join(", ") })
 }
 
-pub(super) fn json(server: &ServerFacts) -> Value {
-    let ServerFacts { address, version, role, login, encrypted, clock, round_trip, .. } = server;
+pub(super) fn json(server: &ServerReport) -> Value {
+    let ServerReport { address, version, role, login, encrypted, clock, round_trip, .. } = server;
     json!({
         "address": address, "version": version, "role": role, "login": login, "tls": encrypted,
         "clock_ahead": clock.map(|clock| json!({"least": seconds(clock.least), "most": seconds(clock.most)})),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
-use ylock::{Error, ErrorKind, Guard, LossReason, Permit, Token, Unlocked, Ylock};
+use ylock::{Acquirable, Acquire, Error, ErrorKind, Guard, LossReason, Permit, Token, Unlocked, Ylock};
 
 use super::left::Left;
 use crate::arguments::RunArguments;
@@ -120,21 +120,21 @@ async fn once(
     let key = &arguments.lock.key;
     let (locks, name) = (ylock.locks(key.group()), key.name());
     if let Some(permits) = arguments.permits {
-        let semaphore = locks.semaphore(name, permits);
-        let permit = match (arguments.no_wait, left) {
-            (true, _) => semaphore.try_acquire().await?,
-            (false, Some(left)) => semaphore.acquire_within(left).await?,
-            (false, None) => Some(semaphore.acquire().await?),
-        };
+        let permit = bounded(locks.semaphore(name, permits).acquire(), arguments, left).await?;
         return Ok(permit.map(Held::Permit));
     }
-    let guard = match (arguments.read, arguments.no_wait, left) {
-        (false, true, _) => locks.try_write(name).await?,
-        (false, false, Some(left)) => locks.write_within(name, left).await?,
-        (false, false, None) => Some(locks.write(name).await?),
-        (true, true, _) => locks.try_read(name).await?,
-        (true, false, Some(left)) => locks.read_within(name, left).await?,
-        (true, false, None) => Some(locks.read(name).await?),
-    };
-    Ok(guard.map(Held::Lock))
+    let acquiring = if arguments.read { locks.read(name) } else { locks.write(name) };
+    Ok(bounded(acquiring, arguments, left).await?.map(Held::Lock))
+}
+
+async fn bounded<G: Acquirable>(
+    acquiring: Acquire<G>,
+    arguments: &RunArguments,
+    left: Option<Duration>,
+) -> ylock::Result<Option<G>> {
+    match left {
+        _ if arguments.no_wait => acquiring.now().await,
+        Some(left) => acquiring.within(left).await,
+        None => acquiring.await.map(Some),
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Mutex;
-use ylock::{Done, ErrorKind, Locks, OncePer, Options, Period, Scheduled, Wait, Ylock};
+use ylock::{Completed, ErrorKind, JobLease, JobOutcome, Locks, Options, Period, Wait, Ylock};
 
 use super::Scene;
 use super::acquire::{Deadline, not_free};
@@ -16,7 +16,7 @@ use crate::output::{say, time};
 /// How the command has ended; in the sense of the library it is done if it has succeeded.
 struct Ended(Result<u8>);
 
-impl Done for Ended {
+impl Completed for Ended {
     fn is_done(&self) -> bool {
         matches!(self.0, Ok(0))
     }
@@ -62,8 +62,8 @@ async fn attempt(
     command: &Mutex<Option<Child>>,
     is_started: &AtomicBool,
     scene: &Scene,
-) -> ylock::Result<OncePer<Ended>> {
-    let work = |scheduled: Scheduled| async move {
+) -> ylock::Result<JobOutcome<Ended>> {
+    let work = |scheduled: JobLease| async move {
         is_started.store(true, Ordering::SeqCst);
         scene.leaves.now(Left::Lock);
         match Child::start(arguments, scheduled.token()) {
@@ -76,11 +76,11 @@ async fn attempt(
 }
 
 /// Says what has become of the job.
-fn ended(ran: OncePer<Ended>) -> Result<u8> {
+fn ended(ran: JobOutcome<Ended>) -> Result<u8> {
     match ran {
-        OncePer::Ran(Ended(code)) => return code,
-        OncePer::Running(run) => say(&format!("{} is at it", run.client)),
-        OncePer::AlreadyRun(run) => {
+        JobOutcome::Ran(Ended(code)) => return code,
+        JobOutcome::RunningElsewhere(run) => say(&format!("{} is at it", run.client)),
+        JobOutcome::AlreadyRun(run) => {
             say(&format!("{} has run it in this period, since {}", run.client, time(run.since())));
         }
     }

@@ -118,7 +118,7 @@ impl Stage {
     fn set() -> Self {
         let (store, next, waits) = (MemoryStore::new(), Arc::<Next>::default(), Arc::default());
         let engine = Answers { inner: store.engine(), next: Arc::clone(&next), waits: Arc::clone(&waits) };
-        Self { store, next, waits, ylock: Ylock::over(Arc::new(Wrapped(engine))) }
+        Self { store, next, waits, ylock: Ylock::from_arc(Arc::new(Wrapped(engine))) }
     }
 
     fn lock(&self) -> Lock {
@@ -187,7 +187,7 @@ fn a_guard_that_is_dropped_where_no_runtime_lives_is_given_back_there() {
 async fn a_lock_that_another_client_holds_refuses_a_try_at_once_and_leaves_nothing() {
     let stage = Stage::set();
     let guard = stage.elsewhere().write().await.unwrap();
-    assert!(stage.lock().try_write().await.unwrap().is_none());
+    assert!(stage.lock().write().now().await.unwrap().is_none());
     assert_eq!((stage.waits(), stage.ylock.keys_in_use()), (0, 0));
     assert!(stage.ylock.inspect("group", "name").await.unwrap().queue.is_empty());
     drop(guard);

@@ -70,7 +70,7 @@ async fn the_key_is_not_stuck(at_once: bool) {
     let environment = Warped::new();
     let store = MemoryStore::in_environment(Arc::clone(&environment) as Arc<dyn Environment>);
     let engine = Sleeps { inner: store.engine(), environment, awake: AtomicBool::new(false), at_once };
-    let ylock = Ylock::over(Arc::new(Wrapped(engine)));
+    let ylock = Ylock::from_arc(Arc::new(Wrapped(engine)));
     let lock = ylock.lock("group", "name");
     {
         let _log = PanickingLog::of(Level::WARN);

@@ -74,7 +74,7 @@ impl World {
 
     fn fresh(self: &Arc<Self>) -> Ylock {
         let engine = Windows { inner: self.store.engine(), world: Arc::downgrade(self) };
-        Ylock::over(Arc::new(Wrapped(engine)))
+        Ylock::from_arc(Arc::new(Wrapped(engine)))
     }
 
     fn lock(&self) -> Lock {
@@ -95,10 +95,10 @@ impl World {
                 let (lock, reads, kind) = (self.lock(), self.below(2) == 0, self.below(6));
                 let waits: Waits = Box::pin(async move {
                     match (kind, reads) {
-                        (0, false) => lock.try_write().await,
-                        (0, true) => lock.try_read().await,
-                        (1, false) => lock.write_within(Duration::from_millis(7)).await,
-                        (1, true) => lock.read_within(Duration::from_millis(7)).await,
+                        (0, false) => lock.write().now().await,
+                        (0, true) => lock.read().now().await,
+                        (1, false) => lock.write().within(Duration::from_millis(7)).await,
+                        (1, true) => lock.read().within(Duration::from_millis(7)).await,
                         (_, false) => lock.write().await.map(Some),
                         (_, true) => lock.read().await.map(Some),
                     }

@@ -113,7 +113,7 @@ async fn a_waiter_is_woken_when_another_caller_has_taken_over_what_it_drove() {
     let first = tokio::spawn(async move { first.as_mut().await });
     tokio::time::sleep(TRIP).await;
     eventually(SOON, "it asks", || async { gate.waiting() == 1 }).await;
-    assert!(ylock.lock("group", "name").try_write().await.unwrap().is_none());
+    assert!(ylock.lock("group", "name").write().now().await.unwrap().is_none());
     // Time goes on when the new task waits before the gate.
     tokio::time::sleep(TRIP).await;
     gate.open();
@@ -145,7 +145,7 @@ async fn close_gives_back_what_its_caller_does_not_poll_any_more() {
 async fn a_try_that_its_caller_drops_is_undone() {
     let (store, gate, ylock) = stopped_before(Call::Acquire);
     let lock = ylock.lock("group", "name");
-    let mut tries = Box::pin(lock.try_write());
+    let mut tries = Box::pin(lock.write().now());
     assert!(poll_once(tries.as_mut()).await.is_none());
     drop(tries);
     gate.open();
@@ -158,8 +158,8 @@ async fn a_failure_is_told_before_it_is_undone() {
     let (gate, loses) = (Arc::new(Gate::before(Call::Release)), Arc::new(LosesReplies::of(Call::Acquire, 1)));
     gate.close();
     let engine = Faulty::over(Arc::new(MemoryEngine::new()), &gate);
-    let lock = Ylock::over(Faulty::over(engine, &loses)).lock("group", "name");
-    let failed = timeout(SOON, lock.try_write()).await.expect("in time").unwrap_err();
+    let lock = Ylock::from_arc(Faulty::over(engine, &loses)).lock("group", "name");
+    let failed = timeout(SOON, lock.write().now()).await.expect("in time").unwrap_err();
     assert_eq!((failed.kind(), gate.waiting()), (ErrorKind::Indeterminate, 1));
 }
 
@@ -183,7 +183,7 @@ fn another_runtimes_caller_makes_a_task_where_the_driver_was_polled() {
     let (gate, counts) = (Arc::new(Gate::before(Call::Acquire)), Arc::new(CountsCalls::default()));
     gate.close();
     let engine = Faulty::over(Arc::new(MemoryEngine::new()), &gate);
-    let ylock = Ylock::over(Faulty::over(engine, &counts));
+    let ylock = Ylock::from_arc(Faulty::over(engine, &counts));
     let (here, there) = (runtime(), current_thread());
     let (mut first, mut second) = (write(&ylock), write(&ylock));
     assert!(here.block_on(poll_once(first.as_mut())).is_none());

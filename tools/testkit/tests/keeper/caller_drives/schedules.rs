@@ -121,7 +121,7 @@ fn an_acquisition_by_way_of_the_handle_of_a_runtime_that_has_ended_is_made_elsew
 const PLACES: usize = 4;
 
 fn throttled(store: &MemoryStore, gate: &Arc<Gate>) -> Ylock {
-    Ylock::over(Faulty::over(Notes::throttled(store.engine(), PLACES), gate))
+    Ylock::from_arc(Faulty::over(Notes::throttled(store.engine(), PLACES), gate))
 }
 
 /// Gives a lock back while releases that are not polled have all places, or are the next to have them.
@@ -195,13 +195,13 @@ fn no_caller_is_forgotten() {
                     let lock = ylock.lock("group", format!("{}", (task + round) % 3));
                     match (task * 7 + round * 13) % 6 {
                         0 => drop(timeout(Duration::from_micros(round * 5), lock.write()).await),
-                        1 => drop(lock.try_write().await.unwrap()),
+                        1 => drop(lock.write().now().await.unwrap()),
                         2 => drop(lock.read().await.unwrap()),
                         3 => {
                             let guard = lock.write().await.unwrap();
                             drop(timeout(Duration::from_micros(round), guard.unlock()).await);
                         }
-                        4 => drop(lock.write_within(Duration::from_micros(round * 3)).await.unwrap()),
+                        4 => drop(lock.write().within(Duration::from_micros(round * 3)).await.unwrap()),
                         _ => drop(lock.write().await.unwrap().unlock().await.unwrap()),
                     }
                 }

@@ -44,7 +44,7 @@ async fn the_next_client_gets_the_lock_at_once_although_the_guard_is_there() {
         passed(longest, start);
         assert!(next.token() > guard.token() && !guard.is_valid());
         assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
-        assert!(next.is_valid() && lock(&here).try_write().await.unwrap().is_none());
+        assert!(next.is_valid() && lock(&here).write().now().await.unwrap().is_none());
     }
 }
 
@@ -130,7 +130,7 @@ async fn the_bound_of_a_lock_goes_before_that_of_its_client() {
 async fn a_run_is_stopped_and_fails() {
     let (here, _) = clients();
     let start = Instant::now();
-    let error = lock(&here).run(|_| pending::<()>()).await.unwrap_err();
+    let error = lock(&here).write().run(|_| pending::<()>()).await.unwrap_err();
     passed(LONGEST, start);
     assert_eq!(error.kind(), ErrorKind::Lost);
     assert!(error.to_string().contains("held_too_long"), "{error}");
@@ -164,7 +164,7 @@ async fn no_time_at_all_is_refused_by_whatever_acquires() {
     let here = Ylock::in_memory().with_options(Options::default().with_max_hold(Duration::ZERO));
     let refused = [
         lock(&here).write().await.err(),
-        here.many().write("group", "name").acquire().await.err(),
+        here.multi_lock().write("group", "name").acquire().await.err(),
         here.locks("group").semaphore("name", 2).acquire().await.err(),
         lock(&here).try_with_options(Options::default().with_lease(Options::MIN_LEASE)).err(),
     ];

@@ -19,7 +19,7 @@ async fn readers_that_share_a_grant_have_an_end_each() {
     assert_eq!(second.token(), first.token(), "they share it");
     assert_eq!(first.lost().await, LossReason::HeldTooLong);
     passed(LONGEST, start);
-    assert!(second.is_valid() && lock(&there).try_write().await.unwrap().is_none());
+    assert!(second.is_valid() && lock(&there).write().now().await.unwrap().is_none());
     assert_eq!(first.unlock().await.unwrap(), Unlocked::WasLost);
     assert!(second.is_valid());
     let next = timeout(LONGEST, lock(&there).write()).await.expect("the second ends as well").unwrap();
@@ -58,7 +58,7 @@ async fn the_end_of_a_hold_is_no_time_for_a_renewal() {
 async fn each_lock_of_a_set_counts_from_its_own_grant() {
     let (here, there) = clients();
     let held = granted(there.lock("group", "b").write()).await;
-    let (set, start) = (here.many().write("group", "a").write("group", "b"), Instant::now());
+    let (set, start) = (here.multi_lock().write("group", "a").write("group", "b"), Instant::now());
     let mut acquiring = Box::pin(set.acquire());
     assert!(timeout(LONGEST / 2, acquiring.as_mut()).await.is_err());
     drop(held);
@@ -73,7 +73,7 @@ async fn each_lock_of_a_set_counts_from_its_own_grant() {
 async fn a_set_that_waits_for_longer_gives_back_what_it_has_and_begins_anew() {
     let (here, there) = clients();
     let held = granted(there.lock("group", "b").write()).await;
-    let (set, start) = (here.many().write("group", "a").write("group", "b"), Instant::now());
+    let (set, start) = (here.multi_lock().write("group", "a").write("group", "b"), Instant::now());
     let mut acquiring = Box::pin(set.acquire());
     assert!(timeout(SOON, acquiring.as_mut()).await.is_err());
     let wants = there.lock("group", "a");
@@ -132,7 +132,7 @@ async fn a_call_that_waits_for_a_permit_keeps_its_place_for_longer() {
 async fn a_set_that_grows_is_stopped_when_its_first_lock_ends() {
     let here = Ylock::in_memory().with_options(bounded());
     let start = Instant::now();
-    let grown = here.growing(|taking| async move {
+    let grown = here.two_phase_locking(|taking| async move {
         taking.write("group", "a").await?;
         sleep(LONGEST / 2).await;
         taking.write("group", "b").await?;

@@ -23,7 +23,7 @@ impl Layer for Ends {
 #[tokio::test(start_paused = true)]
 async fn its_end_is_told_once_with_its_reason_and_that_of_its_guard() {
     let ((here, there), of_guards) = (clients(), Ends::default());
-    let here = here.with(of_guards.clone());
+    let here = here.layer(of_guards.clone());
     let mut events = here.events();
     let guard = granted(lock(&here).write()).await;
     // The next holder gets in after the end was decided.

@@ -75,7 +75,7 @@ async fn giving_it_back_says_that_it_was_lost() {
     let (warped, ylock, guard) = held().await;
     warped.jump(LONGEST);
     assert_eq!(guard.unlock().await.unwrap(), Unlocked::WasLost);
-    assert!(lock(&ylock).try_write().await.unwrap().is_some(), "it is given back all the same");
+    assert!(lock(&ylock).write().now().await.unwrap().is_some(), "it is given back all the same");
 }
 
 #[tokio::test(start_paused = true)]
@@ -91,9 +91,9 @@ async fn its_writer_does_not_become_a_reader() {
 async fn work_that_ends_after_it_has_not_been_done_under_the_lock() {
     let (warped, ylock, guard) = held().await;
     drop(guard);
-    let done = lock(&ylock).run(|_| async { warped.jump(LONGEST) }).await;
+    let done = lock(&ylock).write().run(|_| async { warped.jump(LONGEST) }).await;
     assert_eq!(done.unwrap_err().kind(), ErrorKind::Lost);
-    let done = lock(&ylock).run(|_| async { warped.jump(LONGEST / 2) }).await;
+    let done = lock(&ylock).write().run(|_| async { warped.jump(LONGEST / 2) }).await;
     assert!(done.is_ok());
 }
 
@@ -115,7 +115,7 @@ async fn its_holder_is_told_soon_after_the_machine_was_suspended() {
 async fn a_reason_that_comes_later_is_not_told_beside_it() {
     let (warped, meanwhile) = (Warped::new(), Arc::new(Meanwhile::at(Call::Renew)));
     let store = MemoryStore::in_environment(warped.clone());
-    let ylock = Ylock::over(Faulty::over(Arc::new(store.engine()), &meanwhile)).with_options(options());
+    let ylock = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &meanwhile)).with_options(options());
     let mut events = ylock.events();
     let guard = granted(lock(&ylock).write()).await;
     let lease = guard.lease();

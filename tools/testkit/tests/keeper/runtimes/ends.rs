@@ -43,7 +43,7 @@ fn a_holder_in_a_runtime_of_one_thread_goes_on_being_renewed() {
     main.block_on(async {
         sleep(LEASE * 5).await;
         assert!(guard.is_valid(), "{:?}", guard.loss());
-        assert!(Ylock::new(store.engine()).lock("group", "name").try_write().await.unwrap().is_none());
+        assert!(Ylock::new(store.engine()).lock("group", "name").write().now().await.unwrap().is_none());
     });
 }
 
@@ -71,7 +71,7 @@ fn a_holder_is_told_of_its_loss_and_its_work_is_stopped_before_the_next_one_gets
         let (inside, stopped) = (Arc::new(AtomicBool::new(false)), Arc::new(()));
         let (entered, working, lock) = (inside.clone(), stopped.clone(), here.lock("group", "name"));
         let work = tokio::spawn(async move {
-            let work = lock.run(|_| async move {
+            let work = lock.write().run(|_| async move {
                 entered.store(true, Ordering::SeqCst);
                 std::future::pending::<()>().await;
                 drop(working);
@@ -101,7 +101,7 @@ fn a_loss_is_told_on_time_even_if_no_task_of_the_client_runs() {
         let guard = here.lock("group", "held").write().await.unwrap();
         let lock = here.lock("group", "name");
         let start = Instant::now();
-        let mut work = Box::pin(async move { lock.run(|_| std::future::pending::<()>()).await });
+        let mut work = Box::pin(async move { lock.write().run(|_| std::future::pending::<()>()).await });
         while here.keys_in_use() < 2 || here.inspect("group", "name").await.unwrap().holders.is_empty() {
             assert!(poll_once(work.as_mut()).await.is_none());
             tokio::task::yield_now().await;
@@ -173,7 +173,7 @@ fn a_wait_and_a_loss_that_are_awaited_on_in_another_runtime_go_on() {
     let (here, there) = (Ylock::new(store.engine()), Ylock::new(store.engine()));
     let guard = main.block_on(async { there.lock("group", "name").write().await.unwrap() });
     let lock = here.lock("group", "name");
-    let mut waits = Box::pin(lock.write_within(SOON));
+    let mut waits = Box::pin(lock.write().within(SOON));
     let lease = guard.lease();
     let mut lost = Box::pin(lease.lost());
     first.block_on(async {

@@ -66,7 +66,7 @@ fn a_lock_survives_its_runtime_if_the_client_is_used_in_another_one_in_time() {
         drop(here.lock("group", "other").write().await.unwrap());
         tokio::time::sleep(LEASE * 2).await;
         assert!(guard.is_valid(), "it is renewed in the other runtime");
-        assert!(there.lock("group", "name").try_write().await.unwrap().is_none());
+        assert!(there.lock("group", "name").write().now().await.unwrap().is_none());
         assert_eq!(guard.unlock().await.unwrap(), Unlocked::Released);
         drop(write(&there).await);
     });

@@ -23,5 +23,5 @@ pub(crate) fn paused() -> Runtime {
 
 /// A client whose engine has this fault.
 pub(crate) fn over(store: &MemoryStore, fault: &Arc<impl Fault>) -> Ylock {
-    Ylock::over(Faulty::over(Arc::new(store.engine()), fault))
+    Ylock::from_arc(Faulty::over(Arc::new(store.engine()), fault))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use ylock_core::Result;
-use ylock_core::engine::{ClockReading, Examination, Risk, ServerFacts};
+use ylock_core::engine::{ClockReading, Diagnostics, Finding, ServerReport};
 use ylock_core::environment::Environment;
 
 use super::connection::Connection;
@@ -18,7 +18,7 @@ const CLOCKS_PART: u32 = 4;
 
 /// What one server has told, and what it was told in.
 struct Told {
-    facts: ServerFacts,
+    facts: ServerReport,
     /// The answer to `INFO`; `None` if this client's user may not ask for it.
     info: Option<String>,
 }
@@ -30,14 +30,14 @@ impl Told {
 }
 
 /// Asks all servers at once.
-pub(super) async fn examine(
+pub(super) async fn diagnose(
     servers: Vec<(String, Arc<Connection>)>,
     environment: &dyn Environment,
     request_timeout: Duration,
-) -> Examination {
+) -> Diagnostics {
     let told = servers.iter().map(|(address, server)| of_server(address, server, environment));
     let told = join_all(told).await;
-    let mut seen = Examination::default();
+    let mut seen = Diagnostics::default();
     let settings: BTreeSet<_> = told.iter().filter_map(|told| persistence(told.info.as_deref()?)).collect();
     if !settings.is_empty() {
         seen.facts.push(("persistence", settings.into_iter().collect::<Vec<_>>().join("; ")));
@@ -51,11 +51,11 @@ pub(super) async fn examine(
         );
         seen.facts.push(("eviction", text));
     }
-    seen.risks.extend(told.iter().filter_map(|told| eviction(&told.facts.address, told.info.as_deref()?)));
+    seen.findings.extend(told.iter().filter_map(|told| eviction(&told.facts.address, told.info.as_deref()?)));
     seen.servers = told.into_iter().map(|told| told.facts).collect();
     let apart = seen.clocks_apart().map(|(slow, fast, apart)| (&slow.address, &fast.address, apart));
     if let Some((slow, fast, apart)) = apart.filter(|(_, _, apart)| *apart > request_timeout / CLOCKS_PART) {
-        seen.risks.push(Risk::new(
+        seen.findings.push(Finding::new(
             format!(
                 "the clocks of {slow} and {fast} differ by {apart:?}: when a server takes over, it judges leases by its own clock, and may end \
                  them too early"
@@ -70,9 +70,9 @@ async fn of_server(address: &str, server: &Arc<Connection>, environment: &dyn En
     let (before, asked) = (environment.wall_micros(), environment.now());
     let shown = match server.server_time().await {
         Ok(shown) => shown,
-        Err(error) => return Told { facts: ServerFacts::failed(address, error.to_string()), info: None },
+        Err(error) => return Told { facts: ServerReport::failed(address, error.to_string()), info: None },
     };
-    let mut facts = ServerFacts::new(address);
+    let mut facts = ServerReport::new(address);
     facts.round_trip = Some(environment.now().since(asked));
     facts.clock = Some(ClockReading::of(before, shown, environment.wall_micros(), 1));
     facts.encrypted = Some(server.is_encrypted());
@@ -104,11 +104,11 @@ fn persistence(info: &str) -> Option<String> {
     })
 }
 
-fn eviction(address: &str, info: &str) -> Option<Risk> {
+fn eviction(address: &str, info: &str) -> Option<Finding> {
     let Keeping::Evicts(policy) = Keeping::of(info) else { return None };
     let (host, port) = address.rsplit_once(':')?;
     let host = host.trim_matches(['[', ']']);
-    Some(Risk::new(
+    Some(Finding::new(
         format!(
             "{address} throws away keys when its memory is full, locks among them: maxmemory-policy is {policy}"
         ),

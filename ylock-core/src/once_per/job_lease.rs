@@ -2,25 +2,25 @@
 
 use std::ops::Deref;
 
+use crate::job_run::JobRun;
 use crate::lease::Lease;
-use crate::run::Run;
 
 /// The lease under which the work of a job is done, and the run that the work is: for which period. Everything that can be asked about the lock is
 /// on [`Lease`], to which this dereferences.
 #[derive(Clone, Debug)]
-pub struct Scheduled {
+pub struct JobLease {
     lease: Lease,
-    run: Run,
+    run: JobRun,
 }
 
-impl Scheduled {
-    pub(super) fn new(lease: Lease, run: Run) -> Self {
+impl JobLease {
+    pub(super) fn new(lease: Lease, run: JobRun) -> Self {
         Self { lease, run }
     }
 
-    /// Returns the run: it says when the [period](Run::period) begins that the work is for. That is not the present period where the call has waited
+    /// Returns the run: it says when the [period](JobRun::period) begins that the work is for. That is not the present period where the call has waited
     /// for long.
-    pub fn run(&self) -> &Run {
+    pub fn run(&self) -> &JobRun {
         &self.run
     }
 
@@ -30,7 +30,7 @@ impl Scheduled {
     }
 }
 
-impl Deref for Scheduled {
+impl Deref for JobLease {
     type Target = Lease;
 
     fn deref(&self) -> &Lease {

@@ -23,15 +23,15 @@ use crate::terms::Terms;
 /// From this attempt on the log warns: nearly every set knows all its keys after the second.
 const MANY_ATTEMPTS: usize = 9;
 
-/// What the closure of [`growing`](crate::Ylock::growing) takes locks with. Clones are the same; one that is kept for longer than the closure
+/// What the closure of [`two_phase_locking`](crate::Ylock::two_phase_locking) takes locks with. Clones are the same; one that is kept for longer than the closure
 /// runs takes nothing any more.
 #[derive(Clone)]
-pub struct Growing(pub(super) Arc<Attempt>);
+pub struct TwoPhaseLocking(pub(super) Arc<Attempt>);
 
 /// Runs `work`, which takes its locks one by one, again and again until it has not given way.
 pub(crate) async fn grow<W, F, T, E>(terms: &Terms, mut work: W, at: Site) -> Result<T, E>
 where
-    W: FnMut(Growing) -> F,
+    W: FnMut(TwoPhaseLocking) -> F,
     F: Future<Output = Result<T, E>>,
     E: From<Error>,
 {
@@ -74,7 +74,7 @@ fn warn(terms: &Terms, attempts: usize, learnt: &Learnt) {
     );
 }
 
-impl Growing {
+impl TwoPhaseLocking {
     /// Takes one more lock exclusively, and returns its lease. It is given back when the closure has ended.
     ///
     /// One lock is taken at a time: a second call waits for the end of the first.
@@ -93,7 +93,7 @@ impl Growing {
     /// Dropping the future leaves the queue and leaves nothing behind in the store.
     ///
     /// # If the lock is lost
-    /// The closure's future is dropped; see [`Ylock::growing`](crate::Ylock::growing).
+    /// The closure's future is dropped; see [`Ylock::two_phase_locking`](crate::Ylock::two_phase_locking).
     ///
     /// # Errors
     /// - [`GivesWay`](crate::ErrorKind::GivesWay): the lock is not free, and this call must not wait for it. Pass it on: the closure runs again.
@@ -107,7 +107,7 @@ impl Growing {
     /// # async fn linked_to(_: &str) -> &'static str { "b" }
     /// # async fn delete(_: &[&str]) {}
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let deleted = Ylock::in_memory().growing(|taking| async move {
+    /// let deleted = Ylock::in_memory().two_phase_locking(|taking| async move {
     ///     taking.write("folders", "a").await?;
     ///     let linked = linked_to("a").await;
     ///     taking.write("folders", linked).await?;
@@ -147,7 +147,7 @@ impl Growing {
     /// # async fn currency_of(_: u32) -> &'static str { "eur" }
     /// # async fn total(_: u32, _: &str) -> u64 { 7 }
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
-    /// let total = Ylock::in_memory().growing(|taking| async move {
+    /// let total = Ylock::in_memory().two_phase_locking(|taking| async move {
     ///     taking.write("invoices", 4711).await?;
     ///     let currency = currency_of(4711).await;
     ///     taking.read("rates", currency).await?;
@@ -162,10 +162,10 @@ impl Growing {
     }
 }
 
-impl fmt::Debug for Growing {
+impl fmt::Debug for TwoPhaseLocking {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = self.0.state.lock();
-        f.debug_struct("Growing")
+        f.debug_struct("TwoPhaseLocking")
             .field("held", &state.held.keys())
             .field("gives_way", &state.gives_way)
             .finish_non_exhaustive()

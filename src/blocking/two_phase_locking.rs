@@ -3,31 +3,31 @@
 use super::tied::Tied;
 use crate::{Lease, Name, Result};
 
-/// What the closure of [`growing`](super::Ylock::growing) takes locks with; as [`ylock::Growing`](crate::Growing).
+/// What the closure of [`two_phase_locking`](super::Ylock::two_phase_locking) takes locks with; as [`ylock::TwoPhaseLocking`](crate::TwoPhaseLocking).
 #[derive(Clone, Debug)]
-pub struct Growing(Tied<crate::Growing>);
+pub struct TwoPhaseLocking(Tied<crate::TwoPhaseLocking>);
 
-impl Growing {
-    pub(super) fn new(growing: Tied<crate::Growing>) -> Self {
-        Self(growing)
+impl TwoPhaseLocking {
+    pub(super) fn new(locking: Tied<crate::TwoPhaseLocking>) -> Self {
+        Self(locking)
     }
 
     /// Takes one more lock exclusively, and returns its lease. It is given back when the closure has ended.
     ///
     /// # Fairness
-    /// As with [`ylock::Growing::write`](crate::Growing::write).
+    /// As with [`ylock::TwoPhaseLocking::write`](crate::TwoPhaseLocking::write).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Growing::write`](crate::Growing::write).
+    /// As with [`ylock::TwoPhaseLocking::write`](crate::TwoPhaseLocking::write).
     ///
     /// # Cancel safety
     /// Nothing can be cancelled.
     ///
     /// # If the lock is lost
-    /// The closure goes on; see [`growing`](super::Ylock::growing).
+    /// The closure goes on; see [`two_phase_locking`](super::Ylock::two_phase_locking).
     ///
     /// # Errors
-    /// As [`ylock::Growing::write`](crate::Growing::write); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
+    /// As [`ylock::TwoPhaseLocking::write`](crate::TwoPhaseLocking::write); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
     #[track_caller]
     pub fn write(&self, group: impl Name, name: impl Name) -> Result<Lease> {
         self.0.wait(self.0.value.write(group, name))?
@@ -36,10 +36,10 @@ impl Growing {
     /// Takes one more lock to share it with other readers, and returns its lease.
     ///
     /// # Fairness
-    /// As with [`ylock::Growing::read`](crate::Growing::read).
+    /// As with [`ylock::TwoPhaseLocking::read`](crate::TwoPhaseLocking::read).
     ///
     /// # Reentrancy
-    /// As with [`ylock::Growing::read`](crate::Growing::read).
+    /// As with [`ylock::TwoPhaseLocking::read`](crate::TwoPhaseLocking::read).
     ///
     /// # Cancel safety
     /// Nothing can be cancelled.
@@ -48,7 +48,7 @@ impl Growing {
     /// As with [`write`](Self::write).
     ///
     /// # Errors
-    /// As [`ylock::Growing::read`](crate::Growing::read); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
+    /// As [`ylock::TwoPhaseLocking::read`](crate::TwoPhaseLocking::read); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
     #[track_caller]
     pub fn read(&self, group: impl Name, name: impl Name) -> Result<Lease> {
         self.0.wait(self.0.value.read(group, name))?

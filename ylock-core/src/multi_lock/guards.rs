@@ -26,12 +26,12 @@ use crate::unlocked::Unlocked;
 /// # use ylock::{Guards, Ylock};
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
 /// let ylock = Ylock::in_memory();
-/// let both = ylock.many().write("accounts", "alice").write("accounts", "bob").acquire().await?;
+/// let both = ylock.multi_lock().write("accounts", "alice").write("accounts", "bob").acquire().await?;
 ///
 /// let (bob, rest): (Vec<_>, Vec<_>) = both.into_guards().into_iter().partition(|guard| guard.key().name() == "bob");
 /// drop(bob);
 /// let alice: Guards = rest.into_iter().collect();
-/// assert!(alice.is_valid() && ylock.lock("accounts", "bob").try_write().await?.is_some());
+/// assert!(alice.is_valid() && ylock.lock("accounts", "bob").write().now().await?.is_some());
 /// # Ok(()) }
 /// ```
 #[derive(Default)]

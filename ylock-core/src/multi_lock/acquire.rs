@@ -5,7 +5,7 @@ use super::leases::{Leases, lost_one};
 use super::taking::{Missed, Taking};
 use super::told::Told;
 use super::wanted::Member;
-use crate::acquire::{owner_of, with_owner};
+use crate::acquire::{Acquirable, Call, Reentrant, owner_of};
 use crate::deadline::Deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keeper::{AcquiringSet, Site};
@@ -31,14 +31,39 @@ pub(super) async fn acquire_or_time_out(terms: &Terms, members: &[Member], at: S
     Err(Error::new(ErrorKind::TimedOut, message).with_key(key))
 }
 
-/// Acquires all members, or returns `None` when the wait is over.
-pub(super) async fn acquire_within(
-    terms: &Terms,
-    members: &[Member],
-    wait: Wait,
-    at: Site,
-) -> Result<Option<Guards>> {
-    Ok(acquire(terms, members, wait, false, at).await?.ok())
+impl Reentrant for Guards {}
+
+impl Acquirable for Guards {
+    type Target = Result<Vec<Member>>;
+    type Lease = Leases;
+
+    async fn acquire(Call { terms, target, at }: Call<Self::Target>) -> Result<Self> {
+        acquire_or_time_out(&terms, &target?, at).await
+    }
+
+    async fn acquire_within(
+        Call { terms, target, at }: Call<Self::Target>,
+        wait: Wait,
+    ) -> Result<Option<Self>> {
+        Ok(acquire(&terms, &target?, wait, false, at).await?.ok())
+    }
+
+    fn work_lease(&self) -> Leases {
+        self.leases()
+    }
+
+    async fn until_lost(&self) -> Error {
+        let (key, _) = self.lost().await;
+        lost_one(self, &key)
+    }
+
+    fn check_valid(&self) -> Result<()> {
+        self.check()
+    }
+
+    async fn give_back(self, terms: &Terms) {
+        give_back(terms, self).await;
+    }
 }
 
 async fn acquire(
@@ -92,27 +117,7 @@ fn in_order(terms: &Terms, owner: Owner, members: &[Member], deadline: Deadline)
     let before = |member: &&Member| member.key < last && !keeper.is_held_by(&member.key, owner);
     let Some(member) = members.iter().find(before) else { return Ok(()) };
     let message = format!(
-        "the owner holds a set of locks up to {last:?}, and wants to wait for one before that: take all of them at once, or by `growing`"
+        "the owner holds a set of locks up to {last:?}, and wants to wait for one before that: take all of them at once, or by `two_phase_locking`"
     );
     Err(Error::new(ErrorKind::WouldDeadlock, message).with_key(&member.key))
-}
-
-/// Runs `work` under all members, and stops it if one is lost.
-pub(super) async fn run<W, F>(terms: &Terms, members: &[Member], work: W, at: Site) -> Result<F::Output>
-where
-    W: FnOnce(Leases) -> F,
-    F: Future,
-{
-    let terms = with_owner(terms);
-    let guards = acquire_or_time_out(&terms, members, at).await?;
-    let output = tokio::select! {
-        // The loss is looked at first: work that is ready in the same moment must not run on.
-        biased;
-        (key, _) = guards.lost() => return Err(lost_one(&guards, &key)),
-        // The call is inside the scope, too: what the work does before its first await belongs to the owner.
-        output = owner_of(&terms).scope(async { work(guards.leases()).await }) => output,
-    };
-    guards.check()?;
-    give_back(&terms, guards).await;
-    Ok(output)
 }

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-/// The answer to [`Ylock::examine`](crate::Ylock::examine): what the servers tell of themselves. What an engine is not told, or does not ask for,
+/// The answer to [`Ylock::diagnose`](crate::Ylock::diagnose): what the servers tell of themselves. What an engine is not told, or does not ask for,
 /// is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Examination {
+pub struct Diagnostics {
     /// The servers that the client knows, those included that do not answer.
-    pub servers: Vec<ServerFacts>,
+    pub servers: Vec<ServerReport>,
     /// What is so of the store as a whole: what it is, in a word or two, and what it is like.
     pub facts: Vec<(&'static str, String)>,
     /// What breaks a promise of the engine, or may.
-    pub risks: Vec<Risk>,
+    pub findings: Vec<Finding>,
 }
 
 /// What one server tells of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ServerFacts {
+pub struct ServerReport {
     /// Its address, as the client reaches it.
     pub address: String,
     /// Why it is of no use now; `None` if it answers.
@@ -40,7 +40,7 @@ pub struct ServerFacts {
 /// A setting of the store, or its state, that breaks a promise, or may.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Risk {
+pub struct Finding {
     /// What is wrong, and what comes of it.
     pub what: String,
     /// What mends it: a line to run or to write, where there is one.
@@ -58,7 +58,7 @@ pub struct ClockReading {
     pub most: i64,
 }
 
-impl ServerFacts {
+impl ServerReport {
     /// Creates the facts of a server of which nothing is known but that it answers.
     pub fn new(address: impl Into<String>) -> Self {
         Self { address: address.into(), ..Self::default() }
@@ -70,7 +70,7 @@ impl ServerFacts {
     }
 }
 
-impl Risk {
+impl Finding {
     /// Creates a risk from what is wrong and what mends it.
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: remedy.into() }
@@ -91,9 +91,9 @@ impl ClockReading {
     }
 }
 
-impl Examination {
+impl Diagnostics {
     /// Returns the two servers whose clocks differ most for certain, the slower one first, and by how much they do. `None` if none do.
-    pub fn clocks_apart(&self) -> Option<(&ServerFacts, &ServerFacts, Duration)> {
+    pub fn clocks_apart(&self) -> Option<(&ServerReport, &ServerReport, Duration)> {
         let told = || self.servers.iter().filter_map(|server| Some((server, server.clock?)));
         let (slow, slow_clock) = told().min_by_key(|(_, clock)| clock.most)?;
         let (fast, fast_clock) = told().max_by_key(|(_, clock)| clock.least)?;
@@ -106,16 +106,16 @@ impl Examination {
 mod tests {
     use super::*;
 
-    fn server(address: &str, least: i64, most: i64) -> ServerFacts {
-        ServerFacts { clock: Some(ClockReading { least, most }), ..ServerFacts::new(address) }
+    fn server(address: &str, least: i64, most: i64) -> ServerReport {
+        ServerReport { clock: Some(ClockReading { least, most }), ..ServerReport::new(address) }
     }
 
     #[test]
     fn only_what_is_certain_counts_as_a_difference_of_clocks() {
         let seen =
-            |servers: &[ServerFacts]| Examination { servers: servers.into(), ..Examination::default() };
+            |servers: &[ServerReport]| Diagnostics { servers: servers.into(), ..Diagnostics::default() };
         assert!(
-            seen(&[server("a", -900, 100), server("b", -50, 950), ServerFacts::new("c")])
+            seen(&[server("a", -900, 100), server("b", -50, 950), ServerReport::new("c")])
                 .clocks_apart()
                 .is_none()
         );

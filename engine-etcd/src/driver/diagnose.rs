@@ -1,7 +1,7 @@
 //! What each member tells of itself: by a connection of its own, so that those are asked too that the client does not use.
 
 use futures_util::future::join_all;
-use ylock_core::engine::{Examination, Risk, ServerFacts};
+use ylock_core::engine::{Diagnostics, Finding, ServerReport};
 use ylock_core::environment::Environment;
 
 use super::connect::{Connector, is_old};
@@ -12,12 +12,12 @@ use super::messages::StatusResponse;
 const FULL: i64 = 80;
 
 /// Asks all members at once.
-pub(super) async fn examine(connector: &Connector, environment: &dyn Environment) -> Examination {
+pub(super) async fn diagnose(connector: &Connector, environment: &dyn Environment) -> Diagnostics {
     let told =
         join_all(connector.addresses().map(|address| of_member(connector, address, environment))).await;
-    let mut seen = Examination::default();
+    let mut seen = Diagnostics::default();
     for (facts, status) in told {
-        seen.risks.extend(status.iter().flat_map(|status| risks(&facts.address, status)));
+        seen.findings.extend(status.iter().flat_map(|status| findings(&facts.address, status)));
         seen.servers.push(facts);
     }
     seen
@@ -27,7 +27,7 @@ async fn of_member(
     connector: &Connector,
     address: String,
     environment: &dyn Environment,
-) -> (ServerFacts, Option<StatusResponse>) {
+) -> (ServerReport, Option<StatusResponse>) {
     let asked = environment.now();
     let answer = tokio::select! {
         biased;
@@ -36,9 +36,9 @@ async fn of_member(
     };
     let status = match answer {
         Ok(status) => status,
-        Err(error) => return (ServerFacts::failed(address, format!("{error:#}")), None),
+        Err(error) => return (ServerReport::failed(address, format!("{error:#}")), None),
     };
-    let mut facts = ServerFacts::new(address);
+    let mut facts = ServerReport::new(address);
     facts.version = Some(status.version.clone());
     facts.role = Some(role(&status).to_owned());
     facts.login = connector.user().map(str::to_owned);
@@ -57,10 +57,10 @@ fn role(status: &StatusResponse) -> &'static str {
     }
 }
 
-fn risks(address: &str, status: &StatusResponse) -> Vec<Risk> {
-    let mut risks = Vec::new();
+fn findings(address: &str, status: &StatusResponse) -> Vec<Finding> {
+    let mut findings = Vec::new();
     if is_old(&status.version) {
-        risks.push(Risk::new(
+        findings.push(Finding::new(
             format!(
                 "etcd {} at {address} may answer that a lease was renewed which was revoked",
                 status.version
@@ -70,7 +70,7 @@ fn risks(address: &str, status: &StatusResponse) -> Vec<Risk> {
     }
     // Servers before 3.6 do not tell the quota.
     if status.db_size_quota > 0 && status.db_size >= status.db_size_quota / 100 * FULL {
-        risks.push(Risk::new(
+        findings.push(Finding::new(
             format!(
                 "the database of {address} has {} of the {} bytes that it may have: without room no lock is acquired, and those that are held are lost",
                 status.db_size, status.db_size_quota
@@ -78,7 +78,7 @@ fn risks(address: &str, status: &StatusResponse) -> Vec<Risk> {
             "compact by itself (--auto-compaction-mode=periodic --auto-compaction-retention=5m), and run: etcdctl defrag",
         ));
     }
-    risks
+    findings
 }
 
 #[cfg(test)]
@@ -93,10 +93,10 @@ mod tests {
             db_size_quota: 2_000,
             ..StatusResponse::default()
         };
-        assert!(risks("a:1", &status).is_empty());
+        assert!(findings("a:1", &status).is_empty());
         let full = StatusResponse { db_size: 1_700, ..status.clone() };
-        assert!(risks("a:1", &full)[0].what.contains("1700 of the 2000"));
+        assert!(findings("a:1", &full)[0].what.contains("1700 of the 2000"));
         let old = StatusResponse { version: "3.5.0".to_owned(), ..status };
-        assert!(risks("a:1", &old)[0].what.contains("3.5.0"));
+        assert!(findings("a:1", &old)[0].what.contains("3.5.0"));
     }
 }

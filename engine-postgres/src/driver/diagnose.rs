@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio_postgres::Row;
 use ylock_core::Result;
-use ylock_core::engine::{ClockReading, Examination, Risk, ServerFacts};
+use ylock_core::engine::{ClockReading, Diagnostics, Finding, ServerReport};
 use ylock_core::server_clock::TellsTime;
 
 use super::errors;
@@ -29,14 +29,14 @@ const QUESTION: &str = "select current_setting('server_version') as version, pg_
     as oldest";
 
 /// Asks the server that takes writes.
-pub(super) async fn examine(store: &Store) -> Result<Examination> {
+pub(super) async fn diagnose(store: &Store) -> Result<Diagnostics> {
     let environment = &**store.connector.environment();
     let (before, asked) = (environment.wall_micros(), environment.now());
     let shown = match store.server_time().await {
         Ok(shown) => shown,
         Err(error) => {
-            let server = ServerFacts::failed(store.meter().address().unwrap_or_default(), error.to_string());
-            let mut seen = Examination::default();
+            let server = ServerReport::failed(store.meter().address().unwrap_or_default(), error.to_string());
+            let mut seen = Diagnostics::default();
             seen.servers.push(server);
             return Ok(seen);
         }
@@ -52,9 +52,9 @@ pub(super) async fn examine(store: &Store) -> Result<Examination> {
     Ok(seen)
 }
 
-fn read(row: &Row, accepts_lost_writes: bool) -> std::result::Result<Examination, tokio_postgres::Error> {
-    let mut seen = Examination::default();
-    let mut server = ServerFacts::new(row.try_get::<_, String>("address")?);
+fn read(row: &Row, accepts_lost_writes: bool) -> std::result::Result<Diagnostics, tokio_postgres::Error> {
+    let mut seen = Diagnostics::default();
+    let mut server = ServerReport::new(row.try_get::<_, String>("address")?);
     server.version = Some(row.try_get("version")?);
     server.role = Some(if row.try_get("is_standby")? { "standby" } else { "primary" }.to_owned());
     server.login = Some(row.try_get("login")?);
@@ -64,7 +64,7 @@ fn read(row: &Row, accepts_lost_writes: bool) -> std::result::Result<Examination
     seen.facts
         .push(("commits", if syncs { "reach the disk" } else { "do not wait for the disk" }.to_owned()));
     if !syncs {
-        seen.risks.push(Risk::new(
+        seen.findings.push(Finding::new(
             "locks that were granted are forgotten when the machine loses its power",
             "fsync = on",
         ));
@@ -73,14 +73,14 @@ fn read(row: &Row, accepts_lost_writes: bool) -> std::result::Result<Examination
     let (queue, oldest): (f64, f64) = (row.try_get("queue")?, row.try_get("oldest")?);
     if queue > FULL {
         let percent = queue * 100.0;
-        seen.risks.push(Risk::new(
+        seen.findings.push(Finding::new(
             format!("the queue of NOTIFY is full to {percent:.0} %: when there is no room, waiters are not told"),
             "end the transaction of the session that listens and does not read: select pg_terminate_backend(…)",
         ));
     }
     if oldest > OLD.as_secs_f64() {
         let minutes = oldest / 60.0;
-        seen.risks.push(Risk::new(
+        seen.findings.push(Finding::new(
             format!("a transaction has been open for {minutes:.0} minutes: old versions of rows stay, and hot locks become slower"),
             "end it: select pg_terminate_backend(pid) from pg_stat_activity where backend_xmin is not null order by xact_start limit 1",
         ));
@@ -92,7 +92,7 @@ fn read(row: &Row, accepts_lost_writes: bool) -> std::result::Result<Examination
 fn read_standbys(
     row: &Row,
     accepts_lost_writes: bool,
-    seen: &mut Examination,
+    seen: &mut Diagnostics,
 ) -> std::result::Result<(), tokio_postgres::Error> {
     let (standbys, waits_for): (Option<String>, String) =
         (row.try_get("standbys")?, row.try_get("waits_for")?);
@@ -107,13 +107,13 @@ fn read_standbys(
     ));
     seen.facts.push(("archive of the log", if archives { "there is one" } else { "none" }.to_owned()));
     if standbys.is_some() && waits_for.is_empty() {
-        seen.risks.push(Risk::new(
+        seen.findings.push(Finding::new(
             "a standby that takes over may lack the last grants, and locks be granted twice",
             "synchronous_standby_names = '…' on the server",
         ));
     }
     if archives && waits_for.is_empty() && !accepts_lost_writes {
-        seen.risks.push(Risk::new(
+        seen.findings.push(Finding::new(
             "the server writes an archive of its log: no client sees a server that is made of that, or follows it. Should it take over, it may lack the last grants, \
              and locks be granted twice",
             "let none from the archive take over while clients run; a standby that may take over streams, and is named in synchronous_standby_names",

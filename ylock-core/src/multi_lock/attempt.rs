@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::acquire::acquire_or_time_out;
-use super::growing::Growing;
+use super::acquire::acquire_or_time_out as acquire_set;
 use super::guards::Guards;
 use super::leases::{Leases, lost_one};
+use super::two_phase_locking::TwoPhaseLocking;
 use super::wanted::{MAX_MEMBERS, Member};
-use crate::acquire::{acquire_behind, acquire_or_time_out_at, owner_of};
+use crate::acquire::{acquire_or_time_out, acquire_within, owner_of};
 use crate::bell::Bell;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
@@ -60,7 +60,7 @@ impl Running {
     pub(super) async fn begin(terms: &Terms, learnt: &Learnt, at: Site) -> Result<Self> {
         let members: Vec<_> =
             learnt.iter().map(|(key, mode)| Member { key: key.clone(), mode: *mode }).collect();
-        let guards = acquire_or_time_out(terms, &members, at).await?;
+        let guards = acquire_set(terms, &members, at).await?;
         let held = guards.into_iter().map(|guard| (guard.key().clone(), guard)).collect();
         let state = State { held, learnt: learnt.clone(), ..State::default() };
         Ok(Self(Arc::new(Attempt {
@@ -72,8 +72,11 @@ impl Running {
     }
 
     /// Runs the closure, or returns the error of the first lock that is lost meanwhile.
-    pub(super) async fn run<F: Future>(&self, work: &mut impl FnMut(Growing) -> F) -> Result<F::Output> {
-        let handle = Growing(Arc::clone(&self.0));
+    pub(super) async fn run<F: Future>(
+        &self,
+        work: &mut impl FnMut(TwoPhaseLocking) -> F,
+    ) -> Result<F::Output> {
+        let handle = TwoPhaseLocking(Arc::clone(&self.0));
         tokio::select! {
             // As in `run` of a set: work that is ready in the same moment must not run on.
             biased;
@@ -96,8 +99,8 @@ impl Attempt {
         let guard = match self.next(&key, mode)? {
             Next::Held(lease) => return Ok(lease),
             Next::GivesWay => return Err(gives_way(&key)),
-            Next::Wait => acquire_or_time_out_at(&self.terms, Ok(key.clone()), mode, at).await?,
-            Next::Try => match acquire_behind(&self.terms, key.clone(), mode, Wait::No, None, at).await {
+            Next::Wait => acquire_or_time_out(&self.terms, key.clone(), mode, at).await?,
+            Next::Try => match acquire_within(&self.terms, key.clone(), mode, Wait::No, None, at).await {
                 Ok(Some(guard)) => guard,
                 Ok(None) => return Err(self.give_way(&key)),
                 // The next attempt waits for it, and a wait bears that the store is silent for a while.

@@ -6,20 +6,20 @@
 /// Work that returns nothing is done when it has come to its end, and a `Result` that is `Ok` is done.
 #[diagnostic::on_unimplemented(
     message = "the work of a job returns `()` or a `Result`, or a type that says whether it is done",
-    note = "return `Ok::<_, Error>(value)`, or implement `ylock::Done` for `{Self}`"
+    note = "return `Ok::<_, Error>(value)`, or implement `ylock::Completed` for `{Self}`"
 )]
-pub trait Done {
+pub trait Completed {
     /// Returns whether the work is done.
     fn is_done(&self) -> bool;
 }
 
-impl Done for () {
+impl Completed for () {
     fn is_done(&self) -> bool {
         true
     }
 }
 
-impl<T, E> Done for Result<T, E> {
+impl<T, E> Completed for Result<T, E> {
     fn is_done(&self) -> bool {
         self.is_ok()
     }

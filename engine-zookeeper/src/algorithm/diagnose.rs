@@ -1,6 +1,6 @@
 //! What the servers tell of themselves, for those who look after them.
 
-use ylock_core::engine::{ClockReading, Examination};
+use ylock_core::engine::{ClockReading, Diagnostics};
 use ylock_core::{ErrorKind, Result};
 
 use super::client::Client;
@@ -11,8 +11,8 @@ use super::store::to_error;
 const GRAIN: i64 = 1_000;
 
 /// Asks all servers, and the one that leads for its time: it is the only clock that a request shows.
-pub(crate) async fn examine(client: &Client, session: &Session) -> Result<Examination> {
-    let mut seen = Examination::default();
+pub(crate) async fn diagnose(client: &Client, session: &Session) -> Result<Diagnostics> {
+    let mut seen = Diagnostics::default();
     seen.servers = client.ensemble.servers().await;
     let clock = clock_of_the_leader(session).await?;
     let leads = |role: &Option<String>| matches!(role.as_deref(), Some("leader" | "standalone"));

@@ -9,7 +9,7 @@ pub const MAX_MEMBERS: usize = 1024;
 
 /// One lock of a set.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
+pub struct Member {
     pub(super) key: Key,
     pub(super) mode: Mode,
 }

@@ -11,7 +11,7 @@ const VERSION: &str = "1";
 /// A run of a job that [`once_per`](crate::Locks::once_per) has begun: for which period, by which client, and whether it is done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Run {
+pub struct JobRun {
     /// When the period begins: microseconds since 1970, not negative.
     period: i64,
     /// The fencing token under which it was begun; `None` if the engine gives none.
@@ -24,7 +24,7 @@ pub struct Run {
     pub client: ClientName,
 }
 
-impl Run {
+impl JobRun {
     /// The bytes at the beginning of the [text](Self::to_text) that are in the order of the runs: of two texts, that of the later run is larger in
     /// them.
     pub const ORDERED: usize = 43;
@@ -110,17 +110,17 @@ fn time(micros: i64) -> SystemTime {
 mod tests {
     use super::*;
 
-    fn run(period: i64, token: i64) -> Run {
+    fn run(period: i64, token: i64) -> JobRun {
         let token = (token > 0).then_some(Token::from_number(token));
-        Run::begun(period, token, -5, ClientName::stored("web-3/4711 of two words"))
+        JobRun::begun(period, token, -5, ClientName::stored("web-3/4711 of two words"))
     }
 
     #[test]
     fn a_run_comes_back_from_its_text() {
         for run in [run(0, 0), run(1_764_000_000_000_000, 1_806_336_000_000_000_123), run(i64::MAX, i64::MAX)]
         {
-            assert_eq!(Run::read(&run.to_text()), Some(run.clone()));
-            assert_eq!(Run::read(&run.clone().done().to_text()), Some(run.done()));
+            assert_eq!(JobRun::read(&run.to_text()), Some(run.clone()));
+            assert_eq!(JobRun::read(&run.clone().done().to_text()), Some(run.done()));
         }
     }
 
@@ -135,7 +135,7 @@ mod tests {
             text.split_at(47).0.to_owned(),
             String::new(),
         ] {
-            assert_eq!(Run::read(&wrong), None, "{wrong:?}");
+            assert_eq!(JobRun::read(&wrong), None, "{wrong:?}");
         }
     }
 
@@ -158,11 +158,11 @@ mod tests {
             assert!(earlier.replaces(earlier), "a copy");
             for later in &in_order[place + 1..] {
                 assert!(later.replaces(earlier) && !earlier.replaces(later), "{earlier:?}, {later:?}");
-                let begin = |run: &Run| run.to_text()[..Run::ORDERED].to_owned();
+                let begin = |run: &JobRun| run.to_text()[..JobRun::ORDERED].to_owned();
                 assert!(begin(later) > begin(earlier), "{earlier:?}, {later:?}");
             }
         }
-        let renamed = Run { client: ClientName::stored("a"), since: 3, ..run(9, 2) };
-        assert_eq!(renamed.to_text()[..Run::ORDERED], run(9, 2).to_text()[..Run::ORDERED]);
+        let renamed = JobRun { client: ClientName::stored("a"), since: 3, ..run(9, 2) };
+        assert_eq!(renamed.to_text()[..JobRun::ORDERED], run(9, 2).to_text()[..JobRun::ORDERED]);
     }
 }

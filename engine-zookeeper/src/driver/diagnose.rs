@@ -6,7 +6,7 @@ use std::io;
 use futures_util::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use ylock_core::engine::ServerFacts;
+use ylock_core::engine::ServerReport;
 use ylock_core::environment::Environment;
 use ylock_core::options::Tls;
 
@@ -16,7 +16,7 @@ use crate::options::ZookeeperOptions;
 const LONGEST: u64 = 4096;
 
 /// Asks all servers at once.
-pub(super) async fn servers(options: &ZookeeperOptions, environment: &dyn Environment) -> Vec<ServerFacts> {
+pub(super) async fn servers(options: &ZookeeperOptions, environment: &dyn Environment) -> Vec<ServerReport> {
     join_all(options.addresses().map(|address| of_server(address, options, environment))).await
 }
 
@@ -24,7 +24,7 @@ async fn of_server(
     address: String,
     options: &ZookeeperOptions,
     environment: &dyn Environment,
-) -> ServerFacts {
+) -> ServerReport {
     // What an encrypted connection would have to say is not asked: a server that listens there is all that is found out.
     let is_encrypted = options.tls() != Tls::Off;
     let asked = environment.now();
@@ -35,7 +35,7 @@ async fn of_server(
     };
     let mut facts = match answer {
         Ok(answer) => read(address, &answer),
-        Err(error) => return ServerFacts::failed(address, error.to_string()),
+        Err(error) => return ServerReport::failed(address, error.to_string()),
     };
     facts.round_trip = Some(environment.now().since(asked));
     // Of a connector that the program has handed over nothing is known.
@@ -55,15 +55,15 @@ async fn ask(address: &str, will_answer: bool) -> io::Result<String> {
 }
 
 /// Reads an answer; one of other words than these tells nothing.
-fn read(address: String, answer: &str) -> ServerFacts {
+fn read(address: String, answer: &str) -> ServerReport {
     if answer.contains("not currently serving requests") {
-        return ServerFacts::failed(
+        return ServerReport::failed(
             address,
             "it serves no requests now: it has no contact with a majority of the servers",
         );
     }
     let line = |name| answer.lines().find_map(|line: &str| line.strip_prefix(name)).map(str::trim);
-    let mut facts = ServerFacts::new(address);
+    let mut facts = ServerReport::new(address);
     facts.version =
         line("Zookeeper version:").and_then(|version| Some(version.split([',', '-']).next()?.to_owned()));
     facts.role = line("Mode:").map(str::to_owned);
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn a_server_that_will_not_say_is_there_all_the_same() {
         let facts = read("a:1".to_owned(), "srvr is not executed because it is not in the whitelist.\n");
-        assert_eq!(facts, ServerFacts::new("a:1"));
+        assert_eq!(facts, ServerReport::new("a:1"));
         let facts = read("a:1".to_owned(), "This ZooKeeper instance is not currently serving requests\n");
         assert!(facts.fault.is_some());
     }

@@ -1,0 +1,64 @@
+//! The acquisition of one lock, down through the layers to the keeper.
+
+use std::sync::OnceLock;
+
+use super::told::{acquisition, layers_over, tell};
+use super::work::new_owner;
+use crate::error::{Error, ErrorKind, Result};
+use crate::guard::Guard;
+use crate::keeper::{AcquireArgs, Acquired, Before, Site};
+use crate::key::Key;
+use crate::layer::Layers;
+use crate::mode::{Mode, Wait};
+use crate::owner::Owner;
+use crate::terms::Terms;
+
+/// Acquires, and waits at most as long as the options say.
+pub(crate) async fn acquire_or_time_out(terms: &Terms, key: Key, mode: Mode, at: Site) -> Result<Guard> {
+    let (wait, before) = (terms.handle.options.wait(), OnceLock::new());
+    let acquired = acquire_within(terms, key.clone(), mode, wait, Some(&before), at).await?;
+    acquired.ok_or_else(|| {
+        let mut message = format!("the {mode} lock was not granted within the wait of the options, {wait:?}");
+        if let Some(before) = before.get() {
+            message.push_str(&format!(": {before}"));
+        }
+        Error::new(ErrorKind::TimedOut, message).with_key(&key)
+    })
+}
+
+/// Acquires, or returns `None` when the wait is over. Notes in `before` which holders and waiters are before the caller, shortly before that.
+pub(crate) async fn acquire_within(
+    terms: &Terms,
+    key: Key,
+    mode: Mode,
+    wait: Wait,
+    before: Option<&OnceLock<Before>>,
+    at: Site,
+) -> Result<Option<Guard>> {
+    let owner = terms.owner.or_else(Owner::current);
+    let args = AcquireArgs {
+        key,
+        mode,
+        owner,
+        wait,
+        answer_within: None,
+        options: &terms.handle.options,
+        before,
+        at,
+    };
+    let layers = layers_over(terms);
+    if layers.is_empty() {
+        Ok(terms.handle.keeper.acquire(args).await?.map(Guard::new))
+    } else {
+        acquire_watched(terms, layers, args).await
+    }
+}
+
+/// Acquires, and tells the layers.
+async fn acquire_watched(terms: &Terms, layers: Layers, mut args: AcquireArgs<'_>) -> Result<Option<Guard>> {
+    let owner = *args.owner.get_or_insert_with(|| new_owner(terms));
+    let acquisition = acquisition(terms, &args.key, args.mode, owner, args.wait);
+    let acquiring = terms.handle.keeper.acquire(args);
+    let told = tell(terms, layers, acquisition, acquiring, Acquired::outcome).await?;
+    Ok(told.map(|(acquired, told)| told.watch(Guard::new(acquired))))
+}

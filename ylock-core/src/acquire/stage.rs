@@ -1,0 +1,67 @@
+//! How far an acquisition is: described, or under way.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::error::{Error, ErrorKind, Result};
+
+/// How far an acquisition is.
+pub(super) enum Stage<C, T> {
+    /// It was described, and not polled.
+    Asked(C),
+    /// On the heap, so that the acquisition is a value that may be moved, stored and named.
+    Begun(Pin<Box<dyn Future<Output = Result<T>> + Send>>),
+    /// It was told more after it was polled. What had begun was dropped.
+    ToldTooLate,
+}
+
+impl<C, T> Stage<C, T> {
+    /// Polls it, and begins it first if that was not done.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        begin: impl FnOnce(C) -> Pin<Box<dyn Future<Output = Result<T>> + Send>>,
+    ) -> Poll<Result<T>> {
+        *self = match std::mem::replace(self, Self::ToldTooLate) {
+            Self::Asked(call) => Self::Begun(begin(call)),
+            begun => begun,
+        };
+        match self {
+            Self::Begun(future) => future.as_mut().poll(context),
+            Self::Asked(_) | Self::ToldTooLate => Poll::Ready(Err(told_too_late())),
+        }
+    }
+
+    /// Returns what was described.
+    pub(super) fn asked(self) -> Result<C> {
+        match self {
+            Self::Asked(call) => Ok(call),
+            Self::Begun(_) | Self::ToldTooLate => Err(told_too_late()),
+        }
+    }
+
+    /// Returns the same with another description.
+    pub(super) fn map<D, U>(self, change: impl FnOnce(C) -> D) -> Stage<D, U> {
+        match self {
+            Self::Asked(call) => Stage::Asked(change(call)),
+            Self::Begun(_) | Self::ToldTooLate => Stage::ToldTooLate,
+        }
+    }
+}
+
+fn told_too_late() -> Error {
+    let message = "this acquisition was polled, and then told more: say how it waits, and for whom, before it is polled";
+    Error::new(ErrorKind::Invalid, message)
+}
+
+impl<C: fmt::Debug, T> fmt::Debug for Stage<C, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Asked(call) => call.fmt(f),
+            Self::Begun(_) => f.write_str("Begun"),
+            Self::ToldTooLate => f.write_str("ToldTooLate"),
+        }
+    }
+}
