@@ -235,7 +235,7 @@ impl Ylock {
     /// # use ylock::blocking::Ylock;
     /// # fn main() -> ylock::Result<()> {
     /// let ylock = Ylock::in_memory();
-    /// let guard = ylock.locks("users").write("alice")?;
+    /// let guard = ylock.locks("users").write("alice").wait()?;
     /// for lock in ylock.list().of_group("users") {
     ///     let lock = lock?;
     ///     let seen = lock.seen?;

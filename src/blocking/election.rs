@@ -21,7 +21,7 @@ use crate::{Key, Leader, Lease, LossReason, Owner, Result, Token, Unlocked};
 /// # fn main() -> ylock::Result<()> {
 /// let reminders = Ylock::in_memory().locks("elections").election("reminders");
 ///
-/// let leadership = reminders.campaign()?; // waits until it is this replica's turn
+/// let leadership = reminders.campaign().wait()?; // waits until it is this replica's turn
 /// while leadership.is_leader() {
 ///     send_reminders(leadership.term());
 ///     # break;

@@ -16,7 +16,7 @@ use crate::{Lease, LossReason, Result, Unlocked};
 /// ```
 /// # use ylock::blocking::Ylock;
 /// # fn main() -> ylock::Result<()> {
-/// let guard = Ylock::in_memory().locks("users").write("alice")?;
+/// let guard = Ylock::in_memory().locks("users").write("alice").wait()?;
 /// let worker = std::thread::spawn(move || {
 ///     assert!(guard.is_valid());
 ///     guard.unlock()
@@ -70,9 +70,9 @@ impl Guard {
     /// # fn main() -> ylock::Result<()> {
     /// let prices = Ylock::in_memory().locks("prices");
     ///
-    /// let reading = prices.write("2026")?.downgrade()?;
-    /// assert!(prices.try_read("2026")?.is_some()); // a page
-    /// assert!(prices.try_write("2026")?.is_none()); // another import
+    /// let reading = prices.write("2026").wait()?.downgrade()?;
+    /// assert!(prices.read("2026").now().wait()?.is_some()); // a page
+    /// assert!(prices.write("2026").now().wait()?.is_none()); // another import
     /// # drop(reading); Ok(()) }
     /// ```
     pub fn downgrade(self) -> Result<Self> {
@@ -92,7 +92,7 @@ impl Guard {
     /// # use std::time::Duration;
     /// # use ylock::blocking::Ylock;
     /// # fn main() -> ylock::Result<()> {
-    /// let guard = Ylock::in_memory().locks("jobs").write("clean up")?;
+    /// let guard = Ylock::in_memory().locks("jobs").write("clean up").wait()?;
     /// while guard.wait_lost(Duration::from_millis(20))?.is_none() {
     ///     println!("one more folder is cleaned up");
     ///     # break;

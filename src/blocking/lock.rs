@@ -69,41 +69,7 @@ impl Lock {
         Acquire::new(self.0.tie(self.0.value.read()))
     }
 
-    /// Runs `work`, on the thread of the caller, unless it was run in this period before, by whichever client.
-    ///
-    /// # Fairness
-    /// As with [`ylock::Lock::once_per`](crate::Lock::once_per).
-    ///
-    /// # Reentrancy
-    /// As with [`ylock::Lock::once_per`](crate::Lock::once_per): each call is an owner of its own.
-    ///
-    /// # Cancel safety
-    /// Nothing can be cancelled; with the [wait](Options::with_wait) of the options the lock is waited for only so long.
-    ///
-    /// # If the lock is lost
-    /// `work` goes on to its end; then the result is an error of kind [`Lost`](crate::ErrorKind::Lost). The period is used up; with
-    /// [`until_done`](Period::until_done) the work is begun again, by another client, perhaps while this one is still at it, or by the next call.
-    ///
-    /// # Errors
-    /// As [`ylock::Lock::once_per`](crate::Lock::once_per); also [`Invalid`](crate::ErrorKind::Invalid) inside an async runtime.
-    ///
-    /// # Examples
-    /// Every replica calls this once a minute, and one of them sends the reminders of each hour:
-    /// ```
-    /// # use std::time::Duration;
-    /// # use ylock::blocking::Ylock;
-    /// # use ylock::{JobOutcome, Period};
-    /// # fn send_reminders() -> Result<usize, std::io::Error> { Ok(3) }
-    /// # fn main() -> ylock::Result<()> {
-    /// let reminders = Ylock::in_memory().lock("jobs", "reminders");
-    /// let hourly = Period::of(Duration::from_secs(3600)).until_done();
-    /// match reminders.once_per(hourly, |_| send_reminders())? {
-    ///     JobOutcome::Ran(Ok(count)) => println!("{count} reminders sent"),
-    ///     JobOutcome::Ran(Err(error)) => eprintln!("not sent: {error}"),
-    ///     JobOutcome::RunningElsewhere(run) | JobOutcome::AlreadyRun(run) => println!("{} does it", run.client),
-    /// }
-    /// # Ok(()) }
-    /// ```
+    /// Runs `work`, on the thread of the caller, unless it was run in this period before; see [`Locks::once_per`](super::Locks::once_per).
     #[track_caller]
     pub fn once_per<T: Completed>(
         &self,

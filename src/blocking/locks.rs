@@ -11,7 +11,7 @@ use crate::{Completed, JobLease, JobOutcome, Name, Options, Owner, Period, Resul
 
 /// The locks of one group, each with a name; as [`ylock::Locks`](crate::Locks).
 ///
-/// Cheap to clone, and free to make. Every method that acquires waits on the thread of its caller; see the [module](super).
+/// Cheap to clone, and free to make. An acquisition waits on the thread of its caller; see the [module](super).
 #[derive(Clone, Debug)]
 pub struct Locks(Tied<crate::Locks>);
 

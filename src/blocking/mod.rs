@@ -1,5 +1,6 @@
 //! The same locks for synchronous code: each call waits on the thread of its caller, and nothing here is a future.
 //!
+//! An acquisition has [`wait`](Acquire::wait) in the place of `.await`; every other method waits by itself, such as `unlock`, `inspect` and `run`.
 //! Names and meaning are those of the async API, of which the values here are thin covers: what is not said here is said there. Values that wait for
 //! nothing are the same: [`Lease`](crate::Lease), [`Token`](crate::Token), [`Owner`](crate::Owner), [`Options`](crate::Options) and so on.
 //!

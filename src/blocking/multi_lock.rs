@@ -5,7 +5,7 @@ use super::guards::Guards;
 use super::tied::Tied;
 use crate::{Name, Options, Owner, Result};
 
-/// Several locks that are acquired at once: all of them, or none; as [`ylock::Many`](crate::MultiLock).
+/// Several locks that are acquired at once: all of them, or none; as [`ylock::MultiLock`](crate::MultiLock).
 ///
 /// # Examples
 /// ```
@@ -13,9 +13,9 @@ use crate::{Name, Options, Owner, Result};
 /// # fn main() -> ylock::Result<()> {
 /// let ylock = Ylock::in_memory();
 ///
-/// let set = ylock.multi_lock().write("users", "alice").write("users", "bob").read("rates", "eur").acquire()?;
+/// let set = ylock.multi_lock().write("users", "alice").write("users", "bob").read("rates", "eur").acquire().wait()?;
 /// assert!(set.is_valid() && set.token("users", "alice").is_some());
-/// assert!(ylock.lock("users", "bob").try_write()?.is_none());
+/// assert!(ylock.lock("users", "bob").write().now().wait()?.is_none());
 /// assert!(set.unlock()?.is_released());
 /// # Ok(()) }
 /// ```

@@ -19,8 +19,8 @@ use crate::{LossReason, Options, PermitLease, Result, Unlocked};
 /// # fn main() -> ylock::Result<()> {
 /// let rendering = Ylock::in_memory().locks("reports").semaphore("render", 2);
 ///
-/// let (first, second) = (rendering.acquire()?, rendering.acquire()?);
-/// assert!(rendering.try_acquire()?.is_none());
+/// let (first, second) = (rendering.acquire().wait()?, rendering.acquire().wait()?);
+/// assert!(rendering.acquire().now().wait()?.is_none());
 /// render();
 /// # drop((first, second)); Ok(()) }
 /// ```

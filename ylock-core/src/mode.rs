@@ -42,3 +42,13 @@ pub enum Wait {
     /// Not at all.
     No,
 }
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forever => f.write_str("forever"),
+            Self::For(time) => write!(f, "{time:?}"),
+            Self::No => f.write_str("none"),
+        }
+    }
+}

@@ -114,7 +114,8 @@ impl<G: Acquirable> Acquire<G> {
     /// Acquires only if that is possible now; otherwise the output is `None`.
     ///
     /// Never waits for another holder, only for the answer of the store, and for that at most one request timeout of the engine. What is acquired
-    /// is given back as soon as it is dropped: after `write(name).now().await?.is_some()` or `let _ = …` nothing is protected.
+    /// is given back as soon as it is dropped: after `write(name).now().await?;`, `….is_some()` or `let _ = …` nothing is
+    /// protected.
     ///
     /// # Fairness
     /// Does not overtake waiters; with [`Unfair`](crate::Fairness::Unfair) it may overtake those of other processes. Of many callers that try

@@ -18,7 +18,7 @@ pub(crate) async fn acquire_or_time_out(terms: &Terms, key: Key, mode: Mode, at:
     let (wait, before) = (terms.handle.options.wait(), OnceLock::new());
     let acquired = acquire_within(terms, key.clone(), mode, wait, Some(&before), at).await?;
     acquired.ok_or_else(|| {
-        let mut message = format!("the {mode} lock was not granted within the wait of the options, {wait:?}");
+        let mut message = format!("the {mode} lock was not granted within the wait of the options, {wait}");
         if let Some(before) = before.get() {
             message.push_str(&format!(": {before}"));
         }

@@ -23,7 +23,7 @@ pub(super) async fn acquire_or_time_out(terms: &Terms, members: &[Member], at: S
     };
     let (Member { key, mode }, had, all) = (&members[missed.place], missed.place, members.len());
     let mut message = format!(
-        "a set of {all} locks was not granted within the wait of the options, {wait:?}: it had {had} of them and waited for the {mode} lock"
+        "a set of {all} locks was not granted within the wait of the options, {wait}: it had {had} of them and waited for the {mode} lock"
     );
     if let Some(before) = missed.before {
         message.push_str(&format!(": {before}"));

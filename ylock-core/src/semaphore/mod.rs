@@ -145,7 +145,7 @@ impl Acquirable for Permit {
         acquire_within(&call, wait).await?.ok_or_else(|| {
             let permits = call.target.permits;
             let message =
-                format!("none of the {permits} permits was granted within the wait of the options, {wait:?}");
+                format!("none of the {permits} permits was granted within the wait of the options, {wait}");
             let error = Error::new(ErrorKind::TimedOut, message);
             match &call.target.name {
                 Ok(name) => error.with_key(name),

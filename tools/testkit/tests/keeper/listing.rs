@@ -159,6 +159,10 @@ impl Wrapper for Damaged {
             false => self.0.inspect(key).await,
         }
     }
+
+    async fn exact_holders(&self, key: &Key) -> Result<Vec<Holder>> {
+        Ok(Wrapper::inspect(self, key).await?.holders)
+    }
 }
 
 #[tokio::test]
