@@ -30,8 +30,7 @@ const CLOSE_STEPS: u32 = 20;
 /// The engine for locks on a ZooKeeper ensemble: each lock is a queue of ephemeral nodes, all of one session; of several, if there are very
 /// many.
 ///
-/// The connection of a session lives in the runtime in which it was made. When that runtime ends, the session goes on over another
-/// connection, in whatever runtime the client is used in.
+/// The sessions live on the client's own thread.
 pub struct ZookeeperEngine {
     sessions: Sessions,
     tickets: TicketClock,

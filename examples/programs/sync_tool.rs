@@ -55,7 +55,7 @@ fn demo(url: &str) -> ylock::Result<ExitCode> {
     println!("the lock is free");
     let code = report(migrate(&ylock, "shop"));
 
-    println!("somebody else holds the lock");
+    println!("another program holds the lock");
     let other = ylock.lock("migrations", "shop").write().wait()?;
     report(migrate(&ylock, "shop"));
     drop(other);

@@ -26,9 +26,8 @@ use crate::options::{CassandraOptions, Notify};
 ///
 /// Nothing is retried. A write is sent once; a read goes to a second node too, where the first one does not answer.
 ///
-/// The session lives in the runtime in which it was made. When that has ended, the next request makes a new one, in the runtime
-/// that it runs in itself; but not of a session that the program has handed over, which it leaves open. Dropping the table closes the
-/// connections of its own.
+/// The session lives on the client's own thread; one that the program has handed over lives where the program has built it, and is left
+/// open. Dropping the table closes the connections of its own.
 pub struct Table {
     connection: Connection,
     name: String,

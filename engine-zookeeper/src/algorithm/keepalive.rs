@@ -15,7 +15,7 @@ const SIGNS: u32 = 10;
 /// The longest sleep while there is something to look after: timers may stand still while the machine is suspended.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// Starts to beat for a session as long as it has claims, and to give up those that no caller wants any more. In whatever runtime there is.
+/// Starts to beat for a session as long as it has claims, and to give up those that no caller wants any more.
 pub(crate) fn start(session: &Arc<Session>) {
     let (weak, wake) = (Arc::downgrade(session), Arc::clone(&session.claims.wake));
     session

@@ -43,6 +43,7 @@ pub(crate) async fn acquire_within(
         wait,
         answer_within: None,
         options: &terms.handle.options,
+        attendance: None,
         before,
         at,
     };

@@ -44,6 +44,9 @@ const LOOK: Duration = Duration::from_millis(250);
 /// be wrong costs a connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// So many looks may find that a task was not polled yet.
+const OVERLOOKED: u32 = 4;
+
 /// The runtimes of one client; see the [module](self).
 pub(super) struct Runtimes {
     /// The runtimes of the program that live, in the order in which the client came to them. Read
@@ -292,6 +295,18 @@ impl Runtimes {
         }
     }
 
+    /// Takes away single tasks that were not polled for long although their runtime moves: a worker of
+    /// tokio that spawns a task keeps it for itself, and may block before it comes to it.
+    fn take_overlooked(self: &Arc<Self>) {
+        for known in self.known.load().iter() {
+            for task in known.tasks.take_overlooked(OVERLOOKED) {
+                if let Some(future) = task.abandon() {
+                    self.spawn_in(self.own(), task.kind, future);
+                }
+            }
+        }
+    }
+
     /// Looks at the runtimes of the program from time to time, for as long as there is work in one.
     fn look_from_now_on(self: &Arc<Self>) {
         if !self.is_looking.load(Ordering::Relaxed) && !self.is_looking.swap(true, Ordering::AcqRel) {
@@ -317,6 +332,7 @@ async fn look(looking: Looking) {
             return;
         }
         runtimes.abandon_standing(None, PATIENCE).await;
+        runtimes.take_overlooked();
     }
 }
 

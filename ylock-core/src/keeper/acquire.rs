@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use super::attendance::Attendance;
 use super::before::Before;
 use super::caller_drives::{CallerDrives, drive};
 use super::effects::{Effects, Reply};
@@ -36,6 +37,8 @@ pub(crate) struct AcquireArgs<'a> {
     /// The longest that a try waits for the answer of the store; `None` for as long as the engine lets a request take.
     pub(crate) answer_within: Option<Duration>,
     pub(crate) options: &'a Arc<Options>,
+    /// Of a call that holds this lock on its way to others, and [receives](Hold::receive) it when it has all of them.
+    pub(crate) attendance: Option<&'a Arc<Attendance>>,
     /// The place to note which holders and waiters are before the caller, shortly before its wait is over.
     pub(crate) before: Option<&'a OnceLock<Before>>,
     /// The place of the call.
@@ -49,6 +52,11 @@ impl AcquireArgs<'_> {
             Wait::For(time) => Some(time),
             Wait::No => Some(Duration::ZERO),
         }
+    }
+
+    /// Notes that the caller has read that this was granted. Returns whether it was not taken back before.
+    fn reads(&self, hold: &Hold) -> bool {
+        if self.attendance.is_some() { !hold.is_over() } else { hold.receive() }
     }
 
     fn tries(&self) -> bool {
@@ -77,7 +85,7 @@ impl Keeper {
             let arrived = waiting.arrived;
             match waiting.wait(left, before).await {
                 // The answer lay unread for so long that the lock went to others.
-                Ok(Some(acquired)) if !acquired.hold.receive() => drop(acquired),
+                Ok(Some(acquired)) if !args.reads(&acquired.hold) => drop(acquired),
                 reply => return reply,
             }
             let waited = self.environment.now().since(arrived);
@@ -165,6 +173,7 @@ impl Keeper {
             arrived: self.environment.now(),
             ticket: strict.then(|| self.engine.ticket()),
             options: Arc::clone(args.options),
+            attendance: args.attendance.cloned(),
             caller: Caller::current(args.at),
             reply,
         };

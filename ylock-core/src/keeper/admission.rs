@@ -101,6 +101,7 @@ impl Entry {
             since,
             caller,
             unread_since: None,
+            attendance: first.attendance.clone(),
             again: None,
         });
         let (owner, named) = (first.owner, first.named);

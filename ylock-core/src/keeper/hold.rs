@@ -57,7 +57,7 @@ impl Hold {
     }
 
     /// Notes that a caller has it. Returns whether that is so: it may have been taken back before.
-    pub(super) fn receive(&self) -> bool {
+    pub(crate) fn receive(&self) -> bool {
         self.decide(RECEIVED) == RECEIVED
     }
 

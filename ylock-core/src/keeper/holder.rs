@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::attendance::Attendance;
 use super::entry::Context;
 use super::hold::Hold;
 use super::self_wait::{Caller, Site};
@@ -22,6 +23,8 @@ pub(super) struct Holder {
     pub(super) caller: Caller,
     /// The time of the first renewal at which no caller had read the answer.
     pub(super) unread_since: Option<Moment>,
+    /// Of the call that holds it on its way to others, and reads it when it has all of them.
+    pub(super) attendance: Option<Arc<Attendance>>,
     /// The place of the last acquisition by which the owner entered again, whether its guard is still there or not.
     pub(super) again: Option<Site>,
 }

@@ -39,6 +39,7 @@ mod acquire;
 mod admission;
 mod answers;
 mod at_once;
+mod attendance;
 mod before;
 mod bound;
 mod caller_drives;
@@ -88,6 +89,7 @@ use crate::retry_deadline::RetryDeadline;
 use crate::unlocked::Unlocked;
 
 pub(crate) use acquire::AcquireArgs;
+pub(crate) use attendance::{Attendance, attended};
 pub(crate) use before::Before;
 use caller_drives::{CallerDrives, Watch};
 use driver::Driver;

@@ -1,6 +1,7 @@
 //! Holds whose callers have not read that they were granted, because their runtime stands still. The
 //! client renews the grant from elsewhere, so no other contender would get the lock while the
-//! process lives.
+//! process lives. A call that holds several locks on its way reads each only when it has all of them,
+//! and notes meanwhile that it is polled.
 
 use std::time::Duration;
 
@@ -38,7 +39,10 @@ impl Entry {
     fn take_unread(&mut self, lease: Duration, now: Moment) -> Option<Holder> {
         let place = self.holders.iter_mut().position(|holder| {
             let is_unread = holder.hold.is_unread();
-            let since = is_unread.then(|| *holder.unread_since.get_or_insert(now));
+            let since = is_unread.then(|| {
+                let since = *holder.unread_since.get_or_insert(now);
+                holder.attendance.as_ref().map_or(since, |attendance| since.max(attendance.last()))
+            });
             since.is_some_and(|since| now.since(since) >= lease) && holder.hold.take_back()
         })?;
         Some(self.holders.remove(place))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use super::attendance::Attendance;
 use super::effects::Reply;
 use super::entry::Context;
 use super::self_wait::Caller;
@@ -29,6 +30,8 @@ pub(super) struct Waiter {
     /// For `Fairness::Strict`: the place in the queue of all processes, taken on arrival.
     pub(super) ticket: Option<Ticket>,
     pub(super) options: Arc<Options>,
+    /// Of a call that holds this lock on its way to others.
+    pub(super) attendance: Option<Arc<Attendance>>,
     pub(super) caller: Caller,
     pub(super) reply: oneshot::Sender<Reply>,
 }

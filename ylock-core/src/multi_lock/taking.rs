@@ -12,7 +12,7 @@ use super::wanted::Member;
 use crate::deadline::Deadline;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::keeper::{AcquireArgs, Acquired, Before, Site};
+use crate::keeper::{AcquireArgs, Acquired, Attendance, Before, Site, attended};
 use crate::lease::Lease;
 use crate::mode::Wait;
 use crate::owner::Owner;
@@ -56,10 +56,18 @@ enum Waited {
 impl Taking<'_> {
     /// Takes all members, or returns which of them was missed. Nothing is held in between but what an earlier attempt gives back.
     pub(super) async fn take(&self) -> Result<Result<Vec<Acquired>, Missed>> {
+        let lease = self.terms.options().lease();
+        attended(self.environment(), lease, |attendance| self.take_attended(attendance)).await
+    }
+
+    async fn take_attended(&self, attendance: Arc<Attendance>) -> Result<Result<Vec<Acquired>, Missed>> {
         loop {
-            match self.attempt().await? {
-                // Once more a look: a member may have been lost beside the last answer.
-                Attempt::Took(held) if held.iter().all(is_valid) => return Ok(Ok(held)),
+            match self.attempt(&attendance).await? {
+                // Once more a look: a member may have been lost beside the last answer, or given to others
+                // while this call was not polled.
+                Attempt::Took(held) if held.iter().all(|one| one.hold.receive() && is_valid(one)) => {
+                    return Ok(Ok(held));
+                }
                 // The caller has not seen the set yet, so nothing is lost but time.
                 Attempt::Took(_) | Attempt::Lost => {}
                 Attempt::Missed(missed) => return Ok(Err(missed)),
@@ -67,13 +75,13 @@ impl Taking<'_> {
         }
     }
 
-    async fn attempt(&self) -> Result<Attempt> {
+    async fn attempt(&self, attendance: &Arc<Attendance>) -> Result<Attempt> {
         let mut held = Vec::with_capacity(self.members.len());
         loop {
-            self.try_rest(&mut held).await?;
+            self.try_rest(&mut held, attendance).await?;
             let place = held.len();
             let Some(next) = self.members.get(place) else { return Ok(Attempt::Took(held)) };
-            match self.wait_for(next, &held).await? {
+            match self.wait_for(next, &held, attendance).await? {
                 Waited::Granted(acquired) => held.push(acquired),
                 Waited::Lost => return Ok(Attempt::Lost),
                 Waited::Late(before) => return Ok(Attempt::Missed(Missed { place, before })),
@@ -83,14 +91,14 @@ impl Taking<'_> {
 
     /// Tries all members that are left, at once, and keeps those before the first that is not free. Those after it are given back: who
     /// waits must hold no key after the one that it waits for.
-    async fn try_rest(&self, held: &mut Vec<Acquired>) -> Result<()> {
+    async fn try_rest(&self, held: &mut Vec<Acquired>, attendance: &Arc<Attendance>) -> Result<()> {
         let rest = &self.members[held.len()..];
         let waits = !self.deadline.is_now();
         // A wait for the only one that is left is a try, too, and often a cheaper one.
         if self.is_late() || waits && rest.len() < 2 {
             return Ok(());
         }
-        let answers = join_all(rest.iter().map(|member| self.ask(member, Wait::No, None))).await;
+        let answers = join_all(rest.iter().map(|member| self.ask(member, Wait::No, None, attendance))).await;
         let refused = answers.iter().any(|answer| matches!(answer, Ok(None)));
         // A wait bears that the store is silent for a while. Without time to wait the caller is told of it, unless a holder was in the way, too.
         let silence_is_told = (!waits || self.is_late()) && !refused;
@@ -103,13 +111,18 @@ impl Taking<'_> {
     }
 
     /// Waits for one member as every caller does, in its queue, as long as no member that is held is lost.
-    async fn wait_for(&self, next: &Member, held: &[Acquired]) -> Result<Waited> {
+    async fn wait_for(
+        &self,
+        next: &Member,
+        held: &[Acquired],
+        attendance: &Arc<Attendance>,
+    ) -> Result<Waited> {
         if self.deadline.is_now() || self.is_late() {
             return Ok(Waited::Late(None));
         }
         let wait = self.deadline.wait(self.environment());
         let before = OnceLock::new();
-        let granted = self.ask(next, wait, self.explains.then_some(&before));
+        let granted = self.ask(next, wait, self.explains.then_some(&before), attendance);
         let leases: Vec<_> = held.iter().map(lease).collect();
         let answer = tokio::select! {
             // A set with a member that is lost is not worth one more grant.
@@ -125,6 +138,7 @@ impl Taking<'_> {
         member: &Member,
         wait: Wait,
         before: Option<&OnceLock<Before>>,
+        attendance: &Arc<Attendance>,
     ) -> Result<Option<Acquired>> {
         let args = AcquireArgs {
             key: member.key.clone(),
@@ -133,6 +147,7 @@ impl Taking<'_> {
             wait,
             answer_within: self.deadline.left(self.environment()),
             options: &self.terms.handle.options,
+            attendance: Some(attendance),
             before,
             at: self.at,
         };

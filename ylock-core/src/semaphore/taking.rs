@@ -3,6 +3,7 @@
 //! Each permit is a lock, so there are never more holders than permits, on any engine, whatever else goes wrong: a turnstile that is lost costs
 //! the order of waiters, and never a permit too many.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,9 +17,8 @@ use crate::deadline::Deadline;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
-use crate::keeper::{AcquireArgs, Acquired, Admission, Hold, Site};
+use crate::keeper::{AcquireArgs, Acquired, Admission, Attendance, Hold, Site, attended};
 use crate::key::Key;
-use crate::lease::Lease;
 use crate::mode::{Mode, Wait};
 use crate::options::Options;
 use crate::owner::Owner;
@@ -51,6 +51,12 @@ pub(super) struct Taking<'a> {
     pub(super) at: Site,
 }
 
+/// One attempt of it: what it holds on its way goes to others if the call is not polled for a lease.
+struct Attempt<'a> {
+    taking: &'a Taking<'a>,
+    attendance: Arc<Attendance>,
+}
+
 /// A permit that was taken, before its guard is made.
 pub(super) struct Taken {
     pub(super) key: Key,
@@ -70,6 +76,22 @@ impl Taken {
 impl Taking<'_> {
     /// Takes a permit. `None` if none was free, or not in time.
     pub(super) async fn take(&self) -> Result<Option<Taken>> {
+        let environment = &**self.terms.handle.keeper.environment();
+        let take = |attendance| async { Attempt { taking: self, attendance }.take().await };
+        attended(environment, self.terms.options().lease(), take).await
+    }
+}
+
+impl<'a> Deref for Attempt<'a> {
+    type Target = Taking<'a>;
+
+    fn deref(&self) -> &Taking<'a> {
+        self.taking
+    }
+}
+
+impl Attempt<'_> {
+    async fn take(&self) -> Result<Option<Taken>> {
         loop {
             let Some(client) = self.client().await? else { return Ok(None) };
             let hold = Arc::clone(&client.hold);
@@ -82,7 +104,8 @@ impl Taking<'_> {
             };
             let Some((place, permit, waited)) = taken else { return Ok(None) };
             // Once more a look: one of the two may have been lost beside the last answer, or while this call was not polled.
-            if !client.is_valid() || !Lease::new(Arc::clone(&permit.hold), permit.mode).is_valid() {
+            let is_received = permit.hold.receive() && hold.receive();
+            if !is_received || !client.is_valid() || !permit.hold.is_valid() {
                 continue;
             }
             let number = u32::try_from(place + 1).unwrap_or(u32::MAX);
@@ -318,6 +341,7 @@ impl Taking<'_> {
             wait,
             answer_within: self.deadline.left(self.environment()),
             options,
+            attendance: Some(&self.attendance),
             before: None,
             at: self.at,
         };

@@ -4,6 +4,7 @@
 
 mod acquire;
 mod at_once;
+mod attendance;
 mod caller_drives;
 mod counting;
 mod events;

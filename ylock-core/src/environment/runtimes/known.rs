@@ -95,6 +95,20 @@ impl Tasks {
         self.0.lock().work > 0
     }
 
+    /// Takes the work that was not polled in so many looks, this one counted.
+    pub(super) fn take_overlooked(&self, looks: u32) -> Vec<Arc<Cell>> {
+        let mut all = self.0.lock();
+        let work = all.tasks.iter().filter(|(_, (_, kind))| *kind == Kind::Work);
+        let cells = work.filter_map(|(number, (cell, _))| Some((*number, cell.upgrade()?)));
+        let mut overlooked: Vec<_> = cells.filter(|(_, cell)| cell.is_overlooked(looks)).collect();
+        overlooked.sort_unstable_by_key(|(number, _)| *number);
+        for (number, _) in &overlooked {
+            all.tasks.remove(number);
+            all.work -= 1;
+        }
+        overlooked.into_iter().map(|(_, cell)| cell).collect()
+    }
+
     /// Takes all tasks: first those of connections, which the others must not find any more; otherwise
     /// in the order in which they were added.
     pub(super) fn take(&self) -> Vec<Arc<Cell>> {

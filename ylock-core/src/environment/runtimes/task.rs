@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 
@@ -25,6 +26,8 @@ pub(super) enum Kind {
 /// A future, and how far it has come. Its runtime polls it; another thread may take it away.
 pub(super) struct Cell {
     pub(super) kind: Kind,
+    /// How many looks at its runtime have found that it was never polled.
+    overlooked: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -62,6 +65,12 @@ impl Cell {
             }
             State::Polled | State::Abandoned | State::Over => None,
         }
+    }
+
+    /// Returns whether so many looks, with this one, have found that it was never polled.
+    pub(super) fn is_overlooked(&self, looks: u32) -> bool {
+        let waits = matches!(*self.state.lock(), State::Waits(_));
+        waits && self.overlooked.fetch_add(1, Ordering::Relaxed) + 1 >= looks
     }
 
     fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
@@ -121,7 +130,7 @@ impl Carried {
         kind: Kind,
         runtimes: &Arc<Runtimes>,
     ) -> Result<Self, Option<BoxFuture>> {
-        let cell = Arc::new(Cell { kind, state: Mutex::new(state) });
+        let cell = Arc::new(Cell { kind, overlooked: AtomicU32::new(0), state: Mutex::new(state) });
         match runtime.tasks.add(&cell) {
             Some(number) => {
                 let (runtime, runtimes) = (Arc::clone(runtime), Arc::downgrade(runtimes));

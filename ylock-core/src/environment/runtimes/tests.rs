@@ -317,6 +317,23 @@ fn work_that_is_left_to_a_runtime_which_is_not_driven_is_found() {
     assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
 }
 
+/// Tokio gives a task to the worker that spawns it, from which no other one takes it.
+#[test]
+fn work_of_a_worker_that_blocks_goes_on_although_another_worker_moves() {
+    let runtimes = runtimes();
+    let main = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let ((future, thread), (leave, may_leave)) = (tells_its_thread(), channel::<()>());
+    let of_worker = Arc::clone(&runtimes);
+    let worker = main.spawn(async move {
+        of_worker.spawn(future);
+        drop(may_leave.recv());
+    });
+    assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
+    assert_eq!(count(&runtimes), 1, "the runtime is not left");
+    drop(leave);
+    main.block_on(worker).unwrap();
+}
+
 #[test]
 fn a_task_that_is_polled_while_its_runtime_is_abandoned_is_dropped_then() {
     let (runtimes, blocked) = (runtimes(), multi_thread());

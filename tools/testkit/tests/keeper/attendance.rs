@@ -1,0 +1,78 @@
+//! A call that holds locks on its way to more, and is not polled any more.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use ylock_core::{Acquirable, Acquire, MemoryStore, Options, Ylock};
+use ylock_testkit::within;
+
+const LEASE: Duration = Duration::from_secs(10);
+const FEW_LEASES: Duration = Duration::from_secs(35);
+
+fn clients() -> [Ylock; 3] {
+    let store = MemoryStore::new();
+    [(); 3].map(|()| Ylock::new(store.engine()).with_options(Options::default().with_lease(LEASE)))
+}
+
+/// Polls it until it waits, for as long as the others need to do what it has asked for.
+async fn waits<G: Acquirable>(call: &mut Acquire<G>) {
+    let waiting = std::future::poll_fn(|context| Pin::new(&mut *call).poll(context).map(drop));
+    assert!(tokio::time::timeout(Duration::from_millis(10), waiting).await.is_err(), "it waits");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_on_its_way_that_is_not_polled_gives_its_locks_to_others_and_begins_anew() {
+    let [holder, stands, other] = clients();
+    let b = holder.lock("group", "b").write().await.unwrap();
+    let mut set = stands.multi_lock().write("group", "a").write("group", "b").acquire();
+    waits(&mut set).await;
+    assert!(other.lock("group", "a").write().now().await.unwrap().is_none());
+    let a = within(FEW_LEASES, "the lock goes on", other.lock("group", "a").write()).await.unwrap();
+    drop(b);
+    tokio::time::sleep(FEW_LEASES).await;
+    assert!(a.is_valid());
+    drop((a, within(FEW_LEASES, "so does the other", other.lock("group", "b").write()).await.unwrap()));
+    let guards = within(FEW_LEASES, "it is polled again", set).await.unwrap();
+    assert!(guards.is_valid() && guards.len() == 2);
+}
+
+/// One that is polled keeps what it has for as long as it waits.
+#[tokio::test(start_paused = true)]
+async fn a_set_on_its_way_that_is_polled_keeps_its_locks() {
+    let [holder, waits, other] = clients();
+    let b = holder.lock("group", "b").write().await.unwrap();
+    let set = tokio::spawn(waits.multi_lock().write("group", "a").write("group", "b").acquire());
+    tokio::time::sleep(FEW_LEASES).await;
+    assert!(other.lock("group", "a").write().within(FEW_LEASES).await.unwrap().is_none());
+    drop(b);
+    assert!(within(LEASE, "its turn", set).await.unwrap().unwrap().is_valid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_for_a_permit_that_is_not_polled_keeps_no_other_from_one() {
+    let [holder, stands, other] = clients();
+    let semaphore = |client: &Ylock| client.locks("group").semaphore("few", 1);
+    let held = semaphore(&holder).acquire().await.unwrap();
+    let mut call = semaphore(&stands).acquire();
+    waits(&mut call).await;
+    drop(held);
+    let permit = within(FEW_LEASES * 2, "the permit goes on", semaphore(&other).acquire()).await.unwrap();
+    drop(permit);
+    let permit = within(FEW_LEASES, "it is polled again", call).await.unwrap();
+    assert!(permit.is_valid());
+}
+
+/// Another task of the owner has entered the lock: that is not on its way any more.
+#[tokio::test(start_paused = true)]
+async fn what_another_task_of_the_owner_holds_is_not_taken_from_it() {
+    let [holder, stands, other] = clients();
+    let _b = holder.lock("group", "b").write().await.unwrap();
+    let me = ylock_core::Owner::new();
+    let mut set = stands.multi_lock().write("group", "a").write("group", "b").acquire().owned_by(&me);
+    waits(&mut set).await;
+    let guard = stands.lock("group", "a").write().owned_by(&me).await.unwrap();
+    assert!(other.lock("group", "a").write().within(FEW_LEASES).await.unwrap().is_none());
+    assert!(guard.is_valid());
+    drop(set);
+    assert!(other.lock("group", "a").write().now().await.unwrap().is_none());
+}
