@@ -1,5 +1,6 @@
 //! Takes a fee from several accounts at once: under the locks of all of them, or not at all.
 //! If one of the accounts is busy for too long, it says who is at it, and the batch is tried again later.
+#![allow(clippy::disallowed_methods, reason = "a program's tasks and pauses are its own")]
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

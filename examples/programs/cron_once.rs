@@ -1,5 +1,6 @@
 //! A report that is made once per period, although three replicas all call for it again and again.
 //! A run that fails is repeated within its period, by whichever replica calls next.
+#![allow(clippy::disallowed_methods, reason = "a program's tasks and pauses are its own")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

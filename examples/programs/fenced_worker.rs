@@ -1,5 +1,6 @@
 //! Two workers go through the same jobs, one of them at a time per job, and write results into a table that checks the fencing token.
 //! At the end a worker that has lost its lock writes late, and the table refuses it.
+#![allow(clippy::disallowed_methods, reason = "a program's tasks and pauses are its own")]
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

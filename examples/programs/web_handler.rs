@@ -1,5 +1,6 @@
 //! A handler of a web service that saves a user's profile, one request per user at a time.
 //! It answers 200 when it has saved, 409 when another request edits the same user, and 503 when the lock store is away.
+#![allow(clippy::disallowed_methods, reason = "a program's tasks and pauses are its own")]
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

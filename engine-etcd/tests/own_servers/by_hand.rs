@@ -78,7 +78,7 @@ async fn a_history_that_is_compacted_away_hurts_no_waiter() {
     let guard = one.locks("users").write("alice").await.unwrap();
     let waiting = queue_up(&two, &one).await;
     for round in 0..20 {
-        drop(one.locks("others").write(&format!("{round}")).await.unwrap());
+        drop(one.locks("others").write(format!("{round}")).await.unwrap());
     }
     let said = cluster.0[0].post("/v3/maintenance/status", "{}").await.unwrap();
     let revision = field(&said, "revision").unwrap();

@@ -203,16 +203,14 @@ impl<G: Acquirable> Acquire<G> {
     /// let paid = invoices.write("2026-11").run(|lease| async move { pay("2026-11", lease.token()).await }).await?;
     /// # assert_eq!(paid, 12); Ok(()) }
     /// ```
-    pub fn run<W, F>(self, work: W) -> impl Future<Output = Result<F::Output>> + use<G, W, F>
+    pub async fn run<W, F>(self, work: W) -> Result<F::Output>
     where
         W: FnOnce(G::Lease) -> F,
         F: Future,
     {
-        async move {
-            let call = with_owner_named(self.0.asked()?);
-            let terms = call.terms.clone();
-            work_under(&terms, G::acquire(call).await?, work).await
-        }
+        let call = with_owner_named(self.0.asked()?);
+        let terms = call.terms.clone();
+        work_under(&terms, G::acquire(call).await?, work).await
     }
 }
 
@@ -232,19 +230,17 @@ impl<G: Acquirable> TryAcquire<G> {
     /// assert!(made.is_none()); // it is still being made for another user
     /// # drop(writing); Ok(()) }
     /// ```
-    pub fn run<W, F>(self, work: W) -> impl Future<Output = Result<Option<F::Output>>> + use<G, W, F>
+    pub async fn run<W, F>(self, work: W) -> Result<Option<F::Output>>
     where
         W: FnOnce(G::Lease) -> F,
         F: Future,
     {
-        async move {
-            let (call, wait) = self.0.asked()?;
-            let call = with_owner_named(call);
-            let terms = call.terms.clone();
-            match G::acquire_within(call, wait).await? {
-                Some(acquired) => work_under(&terms, acquired, work).await.map(Some),
-                None => Ok(None),
-            }
+        let (call, wait) = self.0.asked()?;
+        let call = with_owner_named(call);
+        let terms = call.terms.clone();
+        match G::acquire_within(call, wait).await? {
+            Some(acquired) => work_under(&terms, acquired, work).await.map(Some),
+            None => Ok(None),
         }
     }
 }

@@ -1,4 +1,5 @@
 //! An acquisition as a value: what it is told before it is awaited, and what it is told too late.
+#![allow(clippy::disallowed_methods, reason = "its tasks and its time are those of a program")]
 
 use std::time::Duration;
 
@@ -37,6 +38,7 @@ async fn an_acquisition_outlives_the_locks_that_made_it() {
 async fn one_that_was_polled_is_told_no_more() {
     let users = Ylock::in_memory().locks("users");
     let held = users.write("alice").await.unwrap();
+    #[allow(clippy::async_yields_async, reason = "it is told more, and not awaited")]
     let polled = || async {
         let mut waiting = users.write("alice");
         assert!(poll_once(std::pin::Pin::new(&mut waiting)).await.is_none());

@@ -1,4 +1,5 @@
 //! A call that holds locks on its way to more, and is not polled any more.
+#![allow(clippy::disallowed_methods, reason = "its tasks and its time are those of a program")]
 
 use std::pin::Pin;
 use std::time::Duration;

@@ -317,6 +317,38 @@ fn work_that_is_left_to_a_runtime_which_is_not_driven_is_found() {
     assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
 }
 
+/// The look ends when there is no work, and the next work begins another one.
+#[test]
+fn work_that_is_left_after_a_look_has_ended_is_found_too() {
+    let runtimes = runtimes();
+    for round in ["the first", "the second"] {
+        let idle = current_thread();
+        let (future, thread) = tells_its_thread();
+        {
+            let _inside = idle.enter();
+            runtimes.spawn(future);
+        }
+        assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"), "{round}");
+        while runtimes.is_looking.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// That it has moved counts for a moment only.
+#[test]
+fn a_runtime_that_has_moved_and_then_stands_still_is_found() {
+    let (runtimes, idle) = (runtimes(), current_thread());
+    entered(&runtimes, &idle);
+    idle.block_on(async {
+        let known = runtimes.known.load()[0].clone();
+        known.poke().await.unwrap();
+    });
+    assert!(runtimes.known.load()[0].has_moved_within(SOON));
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(abandon(&runtimes, None));
+}
+
 /// Tokio gives a task to the worker that spawns it, from which no other one takes it.
 #[test]
 fn work_of_a_worker_that_blocks_goes_on_although_another_worker_moves() {
@@ -326,7 +358,7 @@ fn work_of_a_worker_that_blocks_goes_on_although_another_worker_moves() {
     let of_worker = Arc::clone(&runtimes);
     let worker = main.spawn(async move {
         of_worker.spawn(future);
-        drop(may_leave.recv());
+        let _ = may_leave.recv();
     });
     assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
     assert_eq!(count(&runtimes), 1, "the runtime is not left");
