@@ -63,7 +63,7 @@ async fn main() -> ylock::Result<()> {
     let balances = Balances::default();
     let accounts = ["bob", "alice", "carol"];
 
-    // Somebody edits carol's account for a while.
+    // Another program edits carol's account for a while.
     let carol = ylock.lock("accounts", "carol").write().await?;
     let editing = tokio::spawn(async move {
         tokio::time::sleep(Duration::from_millis(400)).await;

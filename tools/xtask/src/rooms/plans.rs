@@ -25,7 +25,7 @@ pub(crate) const HANDED_OVER: Exception = Exception { user: "options", used: "dr
 pub(super) static CORE: Plan = Plan {
     sources: "ylock-core/src",
     floors: &[
-        &["client"],
+        &["client", "streams"],
         &["listing", "locks"],
         &["lock", "multi_lock", "semaphore"],
         &["election", "once_per"],
