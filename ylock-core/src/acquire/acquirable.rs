@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 
-use crate::acquire::one::{acquire_or_time_out, acquire_within};
+use crate::acquire::one::{acquire_or_time_out, acquire_within, reenter};
 use crate::acquire::work::{give_back, owner_of};
 use crate::error::{Error, Result};
 use crate::guard::Guard;
@@ -23,6 +23,12 @@ pub trait Acquirable: Sized + Send + Sync + 'static {
     /// What is to be acquired.
     #[doc(hidden)]
     type Target: fmt::Debug + Send + Unpin + 'static;
+
+    /// Acquires it once more for an owner that has it, which takes no time; `None` where that is not so, or more is to be done.
+    #[doc(hidden)]
+    fn reenter(_: &Call<Self::Target>) -> Option<Result<Self>> {
+        None
+    }
 
     /// Acquires it; waits at most as long as the options say.
     #[doc(hidden)]
@@ -81,6 +87,10 @@ impl Reentrant for Guard {}
 impl Acquirable for Guard {
     type Target = LockTarget;
     type Lease = Lease;
+
+    fn reenter(Call { terms, target, at }: &Call<LockTarget>) -> Option<Result<Self>> {
+        reenter(terms, target.key.as_ref().ok()?, target.mode, at)
+    }
 
     async fn acquire(Call { terms, target, at }: Call<LockTarget>) -> Result<Self> {
         acquire_or_time_out(&terms, target.key?, target.mode, at).await

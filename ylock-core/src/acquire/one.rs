@@ -55,6 +55,16 @@ pub(crate) async fn acquire_within(
     }
 }
 
+/// Acquires once more for an owner that holds the lock; `None` where that is not so, or a layer is to be told.
+pub(super) fn reenter(terms: &Terms, key: &Key, mode: Mode, at: Site) -> Option<Result<Guard>> {
+    let owner = terms.owner.or_else(Owner::current)?;
+    if !layers_over(terms).is_empty() {
+        return None;
+    }
+    let again = terms.handle.keeper.reenter(key, owner, mode, at)?;
+    Some(again.map(Guard::new))
+}
+
 /// Acquires, and tells the layers.
 async fn acquire_watched(terms: &Terms, layers: Layers, mut args: AcquireArgs<'_>) -> Result<Option<Guard>> {
     let owner = *args.owner.get_or_insert_with(|| new_owner(terms));

@@ -34,6 +34,14 @@ impl<C, T> Stage<C, T> {
         }
     }
 
+    /// Returns what was described, as long as it was not polled.
+    pub(super) fn asked_ref(&self) -> Option<&C> {
+        match self {
+            Self::Asked(call) => Some(call),
+            Self::Begun(_) | Self::ToldTooLate => None,
+        }
+    }
+
     /// Returns what was described.
     pub(super) fn asked(self) -> Result<C> {
         match self {

@@ -94,19 +94,25 @@ impl Keeper {
     }
 
     fn enter(self: &Arc<Self>, args: &AcquireArgs<'_>) -> Result<Entered> {
-        match self.reenter(args) {
+        let again = args.owner.and_then(|owner| self.reenter(&args.key, owner, args.mode, args.at));
+        match again {
             Some(again) => again.map(Entered::Now),
             None => self.queue_up(args),
         }
     }
 
     /// Grants at once if this owner holds the key already. The shortest way: no task, no store, no clock but the lease's.
-    fn reenter(self: &Arc<Self>, args: &AcquireArgs<'_>) -> Option<Result<Acquired>> {
-        let owner = args.owner?;
-        let mut shard = self.shard(&args.key).lock();
-        let hold = shard.get_mut(&args.key)?.reenter(&args.key, owner, args.mode, args.at)?;
+    pub(crate) fn reenter(
+        self: &Arc<Self>,
+        key: &Key,
+        owner: Owner,
+        mode: Mode,
+        at: Site,
+    ) -> Option<Result<Acquired>> {
+        let mut shard = self.shard(key).lock();
+        let hold = shard.get_mut(key)?.reenter(key, owner, mode, at)?;
         drop(shard);
-        Some(hold.map(|hold| self.reentered(hold, args.mode)))
+        Some(hold.map(|hold| self.reentered(hold, mode)))
     }
 
     fn reentered(self: &Arc<Self>, hold: Arc<Hold>, mode: Mode) -> Acquired {
