@@ -256,7 +256,7 @@ impl<G: Acquirable> Future for Acquire<G> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<G>> {
         // Without a box, which would take a third of the time of a reentry.
         if let Some(again) = self.0.asked_ref().and_then(G::reenter) {
-            self.0 = Stage::ToldTooLate;
+            self.0 = Stage::Over;
             return Poll::Ready(again);
         }
         self.0.poll(context, |call| Box::pin(G::acquire(call)))

@@ -13,8 +13,8 @@ pub(super) enum Stage<C, T> {
     Asked(C),
     /// On the heap, so that the acquisition is a value that may be moved, stored and named.
     Begun(Pin<Box<dyn Future<Output = Result<T>> + Send>>),
-    /// It was told more after it was polled. What had begun was dropped.
-    ToldTooLate,
+    /// It has ended; or it was told more after it was polled, and what had begun was dropped.
+    Over,
 }
 
 impl<C, T> Stage<C, T> {
@@ -24,13 +24,13 @@ impl<C, T> Stage<C, T> {
         context: &mut Context<'_>,
         begin: impl FnOnce(C) -> Pin<Box<dyn Future<Output = Result<T>> + Send>>,
     ) -> Poll<Result<T>> {
-        *self = match std::mem::replace(self, Self::ToldTooLate) {
+        *self = match std::mem::replace(self, Self::Over) {
             Self::Asked(call) => Self::Begun(begin(call)),
             begun => begun,
         };
         match self {
             Self::Begun(future) => future.as_mut().poll(context),
-            Self::Asked(_) | Self::ToldTooLate => Poll::Ready(Err(told_too_late())),
+            Self::Asked(_) | Self::Over => Poll::Ready(Err(over())),
         }
     }
 
@@ -38,7 +38,7 @@ impl<C, T> Stage<C, T> {
     pub(super) fn asked_ref(&self) -> Option<&C> {
         match self {
             Self::Asked(call) => Some(call),
-            Self::Begun(_) | Self::ToldTooLate => None,
+            Self::Begun(_) | Self::Over => None,
         }
     }
 
@@ -46,7 +46,7 @@ impl<C, T> Stage<C, T> {
     pub(super) fn asked(self) -> Result<C> {
         match self {
             Self::Asked(call) => Ok(call),
-            Self::Begun(_) | Self::ToldTooLate => Err(told_too_late()),
+            Self::Begun(_) | Self::Over => Err(over()),
         }
     }
 
@@ -54,13 +54,13 @@ impl<C, T> Stage<C, T> {
     pub(super) fn map<D, U>(self, change: impl FnOnce(C) -> D) -> Stage<D, U> {
         match self {
             Self::Asked(call) => Stage::Asked(change(call)),
-            Self::Begun(_) | Self::ToldTooLate => Stage::ToldTooLate,
+            Self::Begun(_) | Self::Over => Stage::Over,
         }
     }
 }
 
-fn told_too_late() -> Error {
-    let message = "this acquisition was polled, and then told more: say how it waits, and for whom, before it is polled";
+fn over() -> Error {
+    let message = "this acquisition was polled before: say how it waits, and for whom, before it is polled, and await it once";
     Error::new(ErrorKind::Invalid, message)
 }
 
@@ -69,7 +69,7 @@ impl<C: fmt::Debug, T> fmt::Debug for Stage<C, T> {
         match self {
             Self::Asked(call) => call.fmt(f),
             Self::Begun(_) => f.write_str("Begun"),
-            Self::ToldTooLate => f.write_str("ToldTooLate"),
+            Self::Over => f.write_str("Over"),
         }
     }
 }

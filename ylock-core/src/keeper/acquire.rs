@@ -55,8 +55,11 @@ impl AcquireArgs<'_> {
     }
 
     /// Notes that the caller has read that this was granted. Returns whether it was not taken back before.
-    fn reads(&self, hold: &Hold) -> bool {
-        if self.attendance.is_some() { !hold.is_over() } else { hold.receive() }
+    fn reads(&self, acquired: &Acquired) -> bool {
+        // One that another call of its owner has entered first goes by the attendance of that call: it must not be
+        // taken from both because that one is not polled.
+        let is_on_its_way = self.attendance.is_some() && acquired.admission != Admission::Reentered;
+        if is_on_its_way { !acquired.hold.is_over() } else { acquired.hold.receive() }
     }
 
     fn tries(&self) -> bool {
@@ -85,7 +88,7 @@ impl Keeper {
             let arrived = waiting.arrived;
             match waiting.wait(left, before).await {
                 // The answer lay unread for so long that the lock went to others.
-                Ok(Some(acquired)) if !args.reads(&acquired.hold) => drop(acquired),
+                Ok(Some(acquired)) if !args.reads(&acquired) => drop(acquired),
                 reply => return reply,
             }
             let waited = self.environment.now().since(arrived);

@@ -63,6 +63,42 @@ async fn a_call_for_a_permit_that_is_not_polled_keeps_no_other_from_one() {
     assert!(permit.is_valid());
 }
 
+/// All calls of a client share its read of the clients' lock, which one of them asks for first.
+#[tokio::test(start_paused = true)]
+async fn a_call_for_a_permit_that_is_not_polled_costs_another_call_of_its_client_no_turn() {
+    let [holder, client, other] = clients();
+    let semaphore = |client: &Ylock| client.locks("group").semaphore("few", 1);
+    let held = semaphore(&holder).acquire().await.unwrap();
+    let (mut stands, mut polled) = (semaphore(&client).acquire(), semaphore(&client).acquire());
+    let both = std::future::poll_fn(|context| {
+        let _ = (Pin::new(&mut stands).poll(context), Pin::new(&mut polled).poll(context));
+        std::task::Poll::<()>::Pending
+    });
+    assert!(tokio::time::timeout(Duration::from_millis(10), both).await.is_err(), "both wait");
+    let polled = tokio::spawn(polled);
+    tokio::time::sleep(FEW_LEASES).await;
+    let mut later = semaphore(&other).acquire();
+    waits(&mut later).await;
+    drop(held);
+    let permit = within(FEW_LEASES, "its turn", polled).await.unwrap().unwrap();
+    assert!(permit.is_valid());
+    waits(&mut later).await;
+    drop(permit);
+    assert!(within(FEW_LEASES, "the later one", later).await.unwrap().is_valid());
+}
+
+/// What was received is not on its way any more, whether it is asked about or not.
+#[tokio::test(start_paused = true)]
+async fn a_set_and_a_permit_that_were_received_are_kept() {
+    let [here, _, other] = clients();
+    let set = here.multi_lock().write("group", "a").write("group", "b").acquire().await.unwrap();
+    let permit = here.locks("group").semaphore("few", 1).acquire().await.unwrap();
+    tokio::time::sleep(FEW_LEASES).await;
+    assert!(set.is_valid() && permit.is_valid());
+    assert!(other.lock("group", "a").write().now().await.unwrap().is_none());
+    assert!(other.locks("group").semaphore("few", 1).acquire().now().await.unwrap().is_none());
+}
+
 /// Another task of the owner has entered the lock: that is not on its way any more.
 #[tokio::test(start_paused = true)]
 async fn what_another_task_of_the_owner_holds_is_not_taken_from_it() {
