@@ -2,10 +2,11 @@
 #![allow(clippy::disallowed_methods, reason = "its tasks and its time are those of a program")]
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::{Acquirable, Acquire, MemoryStore, Options, Ylock};
-use ylock_testkit::within;
+use ylock_testkit::{Faulty, Slow, within};
 
 const LEASE: Duration = Duration::from_secs(10);
 const FEW_LEASES: Duration = Duration::from_secs(35);
@@ -66,7 +67,12 @@ async fn a_call_for_a_permit_that_is_not_polled_keeps_no_other_from_one() {
 /// All calls of a client share its read of the clients' lock, which one of them asks for first.
 #[tokio::test(start_paused = true)]
 async fn a_call_for_a_permit_that_is_not_polled_costs_another_call_of_its_client_no_turn() {
-    let [holder, client, other] = clients();
+    let store = MemoryStore::new();
+    let options = Options::default().with_lease(LEASE);
+    let [holder, other] = [(); 2].map(|()| Ylock::new(store.engine()).with_options(options.clone()));
+    // So slow that both calls wait for the same answer.
+    let slow = Arc::new(Slow::new(LEASE / 1000, LEASE / 1000));
+    let client = Ylock::from_arc(Faulty::over(Arc::new(store.engine()), &slow)).with_options(options);
     let semaphore = |client: &Ylock| client.locks("group").semaphore("few", 1);
     let held = semaphore(&holder).acquire().await.unwrap();
     let (mut stands, mut polled) = (semaphore(&client).acquire(), semaphore(&client).acquire());
@@ -74,17 +80,16 @@ async fn a_call_for_a_permit_that_is_not_polled_costs_another_call_of_its_client
         let _ = (Pin::new(&mut stands).poll(context), Pin::new(&mut polled).poll(context));
         std::task::Poll::<()>::Pending
     });
-    assert!(tokio::time::timeout(Duration::from_millis(10), both).await.is_err(), "both wait");
+    assert!(tokio::time::timeout(LEASE / 5, both).await.is_err(), "both wait");
     let polled = tokio::spawn(polled);
     tokio::time::sleep(FEW_LEASES).await;
-    let mut later = semaphore(&other).acquire();
-    waits(&mut later).await;
+    let later = tokio::spawn(semaphore(&other).acquire());
+    tokio::time::sleep(LEASE / 5).await;
     drop(held);
     let permit = within(FEW_LEASES, "its turn", polled).await.unwrap().unwrap();
-    assert!(permit.is_valid());
-    waits(&mut later).await;
+    assert!(permit.is_valid() && !later.is_finished());
     drop(permit);
-    assert!(within(FEW_LEASES, "the later one", later).await.unwrap().is_valid());
+    assert!(within(FEW_LEASES, "the later one", later).await.unwrap().unwrap().is_valid());
 }
 
 /// What was received is not on its way any more, whether it is asked about or not.
