@@ -44,7 +44,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// be wrong costs a connection.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// So many looks may find that a task was not polled yet.
+/// So many looks may find that a task is due and was not polled.
 const OVERLOOKED: u32 = 4;
 
 /// The runtimes of one client; see the [module](self).
@@ -295,8 +295,8 @@ impl Runtimes {
         }
     }
 
-    /// Takes away single tasks that were not polled for long although their runtime moves: a worker of
-    /// tokio that spawns a task keeps it for itself, and may block before it comes to it.
+    /// Takes away single tasks that have been due for long although their runtime moves: a worker of
+    /// tokio that spawns or wakes a task keeps it for itself, and may block before it comes to it.
     fn take_overlooked(self: &Arc<Self>) {
         for known in self.known.load().iter() {
             for task in known.tasks.take_overlooked(OVERLOOKED) {

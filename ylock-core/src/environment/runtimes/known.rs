@@ -95,7 +95,7 @@ impl Tasks {
         self.0.lock().work > 0
     }
 
-    /// Takes the work that was not polled in so many looks, this one counted.
+    /// Takes the work that was due and not polled in so many looks, this one counted.
     pub(super) fn take_overlooked(&self, looks: u32) -> Vec<Arc<Cell>> {
         let mut all = self.0.lock();
         let work = all.tasks.iter().filter(|(_, (_, kind))| *kind == Kind::Work);

@@ -2,9 +2,9 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll, Wake, Waker};
 
 use parking_lot::Mutex;
 
@@ -26,16 +26,20 @@ pub(super) enum Kind {
 /// A future, and how far it has come. Its runtime polls it; another thread may take it away.
 pub(super) struct Cell {
     pub(super) kind: Kind,
-    /// How many looks at its runtime have found that it was never polled.
+    /// Whether it was spawned or woken and not polled since.
+    is_due: AtomicBool,
+    /// How many looks at its runtime have found that it was due, since it was last polled.
     overlooked: AtomicU32,
+    /// The waker of its task, from the first poll on.
+    waker: OnceLock<Waker>,
     state: Mutex<State>,
 }
 
 enum State {
     /// It was never polled: it has no ties to a runtime.
     Waits(BoxFuture),
-    /// It was polled, by this task with this waker or by a caller before, and goes on only in this runtime.
-    Began(BoxFuture, Option<Waker>),
+    /// It was polled, by its task or by a caller before, and goes on only in this runtime.
+    Began(BoxFuture),
     /// A thread polls it at this moment. Left like that, it has panicked.
     Polled,
     /// A thread polls it, and is to drop it then.
@@ -56,10 +60,10 @@ impl Cell {
         drop(state);
         match before {
             State::Waits(future) => Some(future).filter(|_| self.kind != Kind::Beside),
-            State::Began(_, waker) => {
+            State::Began(_) => {
                 // The runtime finds that the task is over when it goes on.
-                if let Some(waker) = waker {
-                    waker.wake();
+                if let Some(waker) = self.waker.get() {
+                    waker.wake_by_ref();
                 }
                 None
             }
@@ -67,32 +71,48 @@ impl Cell {
         }
     }
 
-    /// Returns whether so many looks, with this one, have found that it was never polled.
+    /// Returns whether so many looks, with this one, have found that it was due and not polled.
     pub(super) fn is_overlooked(&self, looks: u32) -> bool {
-        let waits = matches!(*self.state.lock(), State::Waits(_));
-        waits && self.overlooked.fetch_add(1, Ordering::Relaxed) + 1 >= looks
+        let is_due = self.is_due.load(Ordering::Relaxed)
+            && matches!(*self.state.lock(), State::Waits(_) | State::Began(_));
+        is_due && self.overlooked.fetch_add(1, Ordering::Relaxed) + 1 >= looks
     }
 
-    fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
+    fn poll(self: &Arc<Self>, context: &mut Context<'_>) -> Poll<()> {
         let before = std::mem::replace(&mut *self.state.lock(), State::Polled);
-        let (mut future, waker) = match before {
-            State::Waits(future) => (future, None),
-            State::Began(future, waker) => (future, waker),
-            State::Polled | State::Abandoned | State::Over => {
-                *self.state.lock() = State::Over;
-                return Poll::Ready(());
-            }
+        let (State::Waits(mut future) | State::Began(mut future)) = before else {
+            *self.state.lock() = State::Over;
+            return Poll::Ready(());
         };
-        let answer = future.as_mut().poll(context);
+        // The waker of a task is the same for as long as it lives.
+        self.waker.get_or_init(|| context.waker().clone());
+        // Before the poll: what wakes it from then on may have come too late for this one.
+        self.is_due.store(false, Ordering::Relaxed);
+        self.overlooked.store(0, Ordering::Relaxed);
+        let notes_wakes = Waker::from(Arc::clone(self));
+        let answer = future.as_mut().poll(&mut Context::from_waker(&notes_wakes));
         let mut state = self.state.lock();
         if answer.is_ready() || matches!(*state, State::Abandoned) {
             *state = State::Over;
             drop(state);
             return Poll::Ready(());
         }
-        let waker = waker.filter(|known| known.will_wake(context.waker()));
-        *state = State::Began(future, waker.or_else(|| Some(context.waker().clone())));
+        *state = State::Began(future);
         Poll::Pending
+    }
+}
+
+/// Tokio keeps a task for the worker that wakes it, and does not say that it was woken.
+impl Wake for Cell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_due.store(true, Ordering::Relaxed);
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
     }
 }
 
@@ -121,7 +141,7 @@ impl Carried {
     /// Makes a task of a future that was polled in this runtime. If that was abandoned, the future is
     /// dropped.
     pub(super) fn begun(future: BoxFuture, runtime: &Arc<Known>, runtimes: &Arc<Runtimes>) -> Option<Self> {
-        Self::of(State::Began(future, None), runtime, Kind::Work, runtimes).ok()
+        Self::of(State::Began(future), runtime, Kind::Work, runtimes).ok()
     }
 
     fn of(
@@ -130,7 +150,13 @@ impl Carried {
         kind: Kind,
         runtimes: &Arc<Runtimes>,
     ) -> Result<Self, Option<BoxFuture>> {
-        let cell = Arc::new(Cell { kind, overlooked: AtomicU32::new(0), state: Mutex::new(state) });
+        let cell = Arc::new(Cell {
+            kind,
+            is_due: AtomicBool::new(true),
+            overlooked: AtomicU32::new(0),
+            waker: OnceLock::new(),
+            state: Mutex::new(state),
+        });
         match runtime.tasks.add(&cell) {
             Some(number) => {
                 let (runtime, runtimes) = (Arc::clone(runtime), Arc::downgrade(runtimes));
@@ -153,7 +179,7 @@ impl Drop for Carried {
     fn drop(&mut self) {
         self.runtime.tasks.remove(self.number);
         let left = std::mem::replace(&mut *self.cell.state.lock(), State::Over);
-        if !matches!(left, State::Waits(_) | State::Began(..)) {
+        if !matches!(left, State::Waits(_) | State::Began(_)) {
             return;
         }
         // Its runtime has ended, and says nothing else.

@@ -47,10 +47,15 @@ fn tells_its_thread() -> (BoxFuture, Receiver<Option<String>>) {
 
 /// A future that is dropped, but never ends. Says when it was polled first, and hangs up when it is dropped.
 fn never_ends() -> (BoxFuture, Receiver<()>) {
+    waits_for(std::future::pending())
+}
+
+/// The same, which ends with this one.
+fn waits_for(other: impl Future<Output = ()> + Send + 'static) -> (BoxFuture, Receiver<()>) {
     let (sender, receiver) = channel();
     let future = async move {
         let _ = sender.send(());
-        std::future::pending::<()>().await;
+        other.await;
         drop(sender);
     };
     (Box::pin(future), receiver)
@@ -364,6 +369,33 @@ fn work_of_a_worker_that_blocks_goes_on_although_another_worker_moves() {
     });
     assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
     assert_eq!(count(&runtimes), 1, "the runtime is not left");
+    drop(leave);
+    main.block_on(worker).unwrap();
+}
+
+/// Likewise to the worker that wakes it. What was polled is dropped, which starts again what must go on.
+#[test]
+fn work_that_a_worker_wakes_before_it_blocks_is_dropped_although_another_worker_moves() {
+    let runtimes = runtimes();
+    let main = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (wake, woken) = tokio::sync::oneshot::channel::<()>();
+    let (of_woken, of_other) = main.block_on(async {
+        let (future, of_woken) = waits_for(async { drop(woken.await) });
+        let (other, of_other) = never_ends();
+        runtimes.spawn(future);
+        runtimes.spawn(other);
+        (of_woken, of_other)
+    });
+    for polled in [&of_woken, &of_other] {
+        polled.recv_timeout(SOON).unwrap();
+    }
+    let (leave, may_leave) = channel::<()>();
+    let worker = main.spawn(async move {
+        wake.send(()).unwrap();
+        let _ = may_leave.recv();
+    });
+    assert_eq!(of_woken.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
+    assert_eq!(of_other.try_recv(), Err(TryRecvError::Empty), "it waits, and was not woken");
     drop(leave);
     main.block_on(worker).unwrap();
 }
