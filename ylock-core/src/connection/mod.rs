@@ -64,7 +64,8 @@ type Slot<C> = Arc<Mutex<Option<Live<C>>>>;
 pub struct Timeouts {
     /// An attempt to connect that has been under way for so long is left alone.
     pub connect: Duration,
-    /// A runtime that runs nothing for a quarter of this is not relied on.
+    /// A runtime that runs nothing for a quarter of this is not relied on. A request may take less than a third of a lease: so a
+    /// lease has room for a connection that stands still, and for connecting elsewhere.
     pub request: Duration,
 }
 

@@ -29,10 +29,6 @@ const RETRY_PART: u32 = 12;
 /// The longest time until the next try, however long the lease is: a caller may wait for a downgrade or a look, and a long lease would keep
 /// readers out for hours.
 const LONGEST_RETRY: Duration = Duration::from_secs(1);
-/// A runtime that runs nothing for this part of the lease is not relied on: a lease has room for two of them that stand still, and for
-/// connecting elsewhere.
-const PATIENCE_PART: u32 = 20;
-const LONGEST_PATIENCE: Duration = Duration::from_secs(1);
 /// The number of stale moments that are not worth a look at all of them.
 const STALE: usize = 256;
 /// The most grants in one call of the engine: a bound on what one slow call can delay.
@@ -176,9 +172,6 @@ impl Batch {
     async fn renew(mut self) {
         self.begun = true;
         let asked = self.keeper.environment().now();
-        let environment = self.keeper.environment();
-        // The connection may be in a runtime that the program does not drive, or blocks.
-        environment.abandon_standing(None, self.patience()).await;
         let answers = caught(async { Ok(self.keeper.engine().renew(&self.holdings).await) }).await;
         let mut answers = answers.unwrap_or_else(|error| vec![Err(error); self.holdings.len()]).into_iter();
         while let Some(Holding { grant, .. }) = self.holdings.get(self.answered) {
@@ -190,12 +183,6 @@ impl Batch {
                 entry.renewed(context, grant, asked, answer, effects);
             });
         }
-    }
-
-    /// Returns how long a runtime that the renewal may rest on may run nothing.
-    fn patience(&self) -> Duration {
-        let shortest = self.holdings.iter().map(|holding| holding.grant.lease).min();
-        (shortest.unwrap_or_default() / PATIENCE_PART).min(LONGEST_PATIENCE)
     }
 }
 
