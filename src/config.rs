@@ -197,7 +197,7 @@ mod tests {
             &[
                 ("HOME", "/"),
                 ("YLOCKS_URL", "nothing of ours"),
-                ("YLOCK_URL", "memory://?wait=1s"),
+                ("YLOCK_URL", "memory://?max_wait=1s"),
                 ("YLOCK_LEASE", "5s"),
                 ("YLOCK_HAND_OVER", "7"),
                 ("YLOCK_FAIRNESS", ""),
@@ -206,7 +206,7 @@ mod tests {
         let url = config.unwrap().to_url();
         let option = |name| url.option(name);
         assert_eq!(
-            (option("wait"), option("lease"), option("hand_over")),
+            (option("max_wait"), option("lease"), option("hand_over")),
             (Some("1s"), Some("5s"), Some("7"))
         );
         assert_eq!(option("fairness"), None);
@@ -215,15 +215,16 @@ mod tests {
     #[test]
     fn an_option_of_its_own_wins_over_the_url_and_the_environment_over_all() {
         let base =
-            environment(None, &[("YLOCK_URL", "memory://?lease=1s&wait=1s"), ("YLOCK_LEASE", "2s")]).unwrap();
+            environment(None, &[("YLOCK_URL", "memory://?lease=1s&max_wait=1s"), ("YLOCK_LEASE", "2s")])
+                .unwrap();
         assert_eq!(base.to_url().option("lease"), Some("2s"));
         let config = environment(Some(base), &[("YLOCK_LEASE", "3s")]).unwrap();
         assert_eq!(
-            (config.to_url().option("lease"), config.to_url().option("wait")),
+            (config.to_url().option("lease"), config.to_url().option("max_wait")),
             (Some("3s"), Some("1s"))
         );
         let config = environment(Some(config), &[("YLOCK_URL", "memory://?lease=4s")]).unwrap();
-        assert_eq!((config.to_url().option("lease"), config.to_url().option("wait")), (Some("3s"), None));
+        assert_eq!((config.to_url().option("lease"), config.to_url().option("max_wait")), (Some("3s"), None));
     }
 
     #[cfg(feature = "redis")]

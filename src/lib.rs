@@ -26,7 +26,7 @@ pub use ylock_core::{Completed, JobLease, JobOutcome, JobRun, Period};
 // The values that it passes.
 pub use ylock_core::{
     ClientName, Fairness, HandOver, Key, MAX_GROUP_BYTES, MAX_MEMBERS, MAX_NAME_BYTES, MAX_PERMITS, Mode,
-    Name, Options, Owner, Token, Wait,
+    Name, Options, Owner, Token,
 };
 // The results and errors that it is told.
 pub use ylock_core::{Error, ErrorKind, Guarantees, LossReason, Result};

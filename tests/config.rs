@@ -6,8 +6,6 @@ mod settings;
 
 use std::time::Duration;
 
-use ylock::Wait;
-
 #[tokio::test]
 async fn a_developer_and_tests_need_no_server() {
     for environment in ["dev", "test"] {
@@ -15,8 +13,8 @@ async fn a_developer_and_tests_need_no_server() {
         assert!(settings.listen.starts_with("127.0.0.1:"));
         let ylock = ylock::connect_with(&settings.locks).await.unwrap();
         assert_eq!(ylock.engine_name(), "memory");
-        let waits = if environment == "test" { Wait::For(Duration::from_secs(5)) } else { Wait::Forever };
-        assert_eq!(ylock.options().wait(), waits);
+        let max_wait = (environment == "test").then_some(Duration::from_secs(5));
+        assert_eq!(ylock.options().max_wait(), max_wait);
         assert!(ylock.locks("orders").write("4711").await.unwrap().unlock().await.unwrap().is_released());
     }
 }

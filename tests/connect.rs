@@ -30,7 +30,7 @@ async fn each_connect_to_memory_is_a_new_store() {
 
 #[tokio::test(start_paused = true)]
 async fn options_of_the_url_are_those_of_the_client() {
-    let ylock = ylock::connect("memory://?wait=3s&lease=2s").await.unwrap();
+    let ylock = ylock::connect("memory://?max_wait=3s&lease=2s").await.unwrap();
     let guard = ylock.locks("users").write("alice").await.unwrap();
     let remaining = guard.remaining();
     assert!(remaining > Duration::from_secs(1) && remaining < Duration::from_secs(2), "{remaining:?}");
@@ -98,7 +98,9 @@ async fn an_unknown_option_names_the_near_one() {
     assert!(complaint("memory://?metric=on").await.contains("did you mean \"metrics\"?"));
     let all = complaint("memory://?keyspace=k").await;
     assert!(
-        all.contains("known are lease, fairness, hand_over, hand_over_time, wait, max_hold, client, metrics"),
+        all.contains(
+            "known are lease, fairness, hand_over, hand_over_time, max_wait, max_hold, client, metrics"
+        ),
         "{all}"
     );
     #[cfg(feature = "redis")]
@@ -117,7 +119,7 @@ async fn options_outside_their_limits_are_refused_at_once() {
         ("memory://?lease=soon", "option lease=soon: not a duration"),
         ("memory://?fairness=very", "fair, strict or unfair"),
         ("memory://?hand_over=1024", "at most 1022 hand-overs"),
-        ("memory://?wait=1s&wait=2s", "given twice"),
+        ("memory://?max_wait=1s&max_wait=2s", "given twice"),
         ("memory:", "a URL begins with the engine"),
     ] {
         let complaint = complaint(url).await;

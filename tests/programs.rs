@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use ylock::{ErrorKind, Guard, Locks, Name, Options, Token, Wait, Ylock};
+use ylock::{ErrorKind, Guard, Locks, Name, Options, Token, Ylock};
 
 type Answer<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
@@ -128,7 +128,7 @@ struct Cache {
 
 impl Cache {
     fn new(ylock: &Ylock) -> Answer<Self> {
-        let short = Options::default().with_wait(Wait::For(Duration::from_secs(1)));
+        let short = Options::default().with_max_wait(Duration::from_secs(1));
         Ok(Self { locks: ylock.locks("cache").try_with_options(short)? })
     }
 

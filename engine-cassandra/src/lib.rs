@@ -8,12 +8,14 @@
 // The simulation, the benchmarks and the tests put another store below the algorithm, and read and write the table without it. Programs
 // have no use for that, and semver does not cover it.
 #[doc(hidden)]
+#[allow(clippy::exhaustive_enums, clippy::exhaustive_structs, reason = "not covered by semver")]
 pub mod algorithm;
 #[doc(hidden)]
 pub mod driver;
 #[cfg(feature = "scylla-1")]
 pub mod driver_api;
 #[doc(hidden)]
+#[allow(clippy::exhaustive_enums, clippy::exhaustive_structs, reason = "not covered by semver")]
 pub mod hints;
 pub mod options;
 

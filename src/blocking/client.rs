@@ -170,7 +170,7 @@ impl Ylock {
     /// As with [`ylock::Ylock::two_phase_locking`](crate::Ylock::two_phase_locking); inside `work` the owner is current on the thread of the caller.
     ///
     /// # Cancel safety
-    /// Nothing can be cancelled. With [`Options::with_wait`] each lock is waited for only so long.
+    /// Nothing can be cancelled. With [`Options::with_max_wait`] each lock is waited for only so long.
     ///
     /// # If the lock is lost
     /// `work` goes on to its end; then the result is an error of kind [`Lost`](crate::ErrorKind::Lost), and `work` does not run again, unless it has given

@@ -89,7 +89,7 @@ impl Locks {
     /// As with [`ylock::Locks::once_per`](crate::Locks::once_per): each call is an owner of its own.
     ///
     /// # Cancel safety
-    /// Nothing can be cancelled; with the [wait](Options::with_wait) of the options the lock is waited for only so long.
+    /// Nothing can be cancelled; with a [longest wait](Options::with_max_wait) in the options the lock is waited for only so long.
     ///
     /// # If the lock is lost
     /// `work` goes on to its end; then the result is an error of kind [`Lost`](crate::ErrorKind::Lost). The period is used up; with

@@ -11,7 +11,7 @@
 //!
 //! # What cannot be promised without futures
 //! - **A call that waits cannot be cancelled.** Bound it by [`within`](Acquire::within), or
-//!   [`Options::with_wait`](crate::Options::with_wait) for all calls. [`Ylock::close`] on another thread ends every wait of the client.
+//!   [`Options::with_max_wait`](crate::Options::with_max_wait) for all calls. [`Ylock::close`] on another thread ends every wait of the client.
 //! - **Work cannot be dropped when its lock is lost.** `run` calls a closure, and no thread can be stopped from outside. Long work asks
 //!   [`Lease::check`](crate::Lease::check) between its steps; in any case `run` fails with [`Lost`](crate::ErrorKind::Lost) when the work has ended
 //!   and the lock is lost by then. Send the [token](crate::Lease::token) with everything that must not happen twice.

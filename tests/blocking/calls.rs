@@ -14,7 +14,7 @@ fn a_url_and_a_configuration_are_connected_to() {
         let ylock = connect("memory://?lease=3s&client=old%20part").unwrap();
         assert_eq!((ylock.options().lease().as_secs(), ylock.name().as_str()), (3, "old part"));
         assert_eq!(connect("memry://").unwrap_err().kind(), ErrorKind::Config);
-        let ylock = connect_with(&Config::new("memory://?wait=1s").unwrap()).unwrap();
+        let ylock = connect_with(&Config::new("memory://?max_wait=1s").unwrap()).unwrap();
         let _held = ylock.lock("users", "alice").write().wait().unwrap();
         assert_eq!(ylock.lock("users", "alice").write().wait().unwrap_err().kind(), ErrorKind::TimedOut);
     });

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::environment::{Environment, Moment};
-use crate::mode::Wait;
+
+/// The longest wait of a request that only tries.
+pub(crate) const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
 /// Until when a call waits that makes several requests.
 #[derive(Clone, Copy, Debug)]
@@ -16,11 +18,11 @@ pub(crate) enum Deadline {
 
 impl Deadline {
     /// Returns the deadline of a call that begins now.
-    pub(crate) fn of(wait: Wait, environment: &dyn Environment) -> Self {
-        match wait {
-            Wait::Forever => Self::Never,
-            Wait::For(time) if !time.is_zero() => Self::At(environment.now().plus(time)),
-            Wait::For(_) | Wait::No => Self::Now,
+    pub(crate) fn of(max_wait: Option<Duration>, environment: &dyn Environment) -> Self {
+        match max_wait {
+            None => Self::Never,
+            Some(time) if !time.is_zero() => Self::At(environment.now().plus(time)),
+            Some(_) => Self::Now,
         }
     }
 
@@ -43,11 +45,11 @@ impl Deadline {
     }
 
     /// Returns how long the next request of the call may wait.
-    pub(crate) fn wait(self, environment: &dyn Environment) -> Wait {
+    pub(crate) fn max_wait(self, environment: &dyn Environment) -> Option<Duration> {
         match self {
-            Self::Never => Wait::Forever,
-            Self::At(end) => Wait::For(end.since(environment.now())),
-            Self::Now => Wait::No,
+            Self::Never => None,
+            Self::At(end) => Some(end.since(environment.now())),
+            Self::Now => AT_ONCE,
         }
     }
 }

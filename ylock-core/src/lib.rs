@@ -26,12 +26,15 @@ pub mod backoff;
 #[doc(hidden)]
 pub mod connecting;
 #[doc(hidden)]
+#[allow(clippy::exhaustive_enums, clippy::exhaustive_structs, reason = "not covered by semver")]
 pub mod connection;
 #[doc(hidden)]
 pub mod contact;
 #[doc(hidden)]
+#[allow(clippy::exhaustive_enums, clippy::exhaustive_structs, reason = "not covered by semver")]
 pub mod queue;
 #[doc(hidden)]
+#[allow(clippy::exhaustive_enums, clippy::exhaustive_structs, reason = "not covered by semver")]
 pub mod records;
 #[doc(hidden)]
 pub mod retry_deadline;
@@ -98,7 +101,7 @@ pub use listing::{Listed, Listing};
 pub use lock::Lock;
 pub use locks::Locks;
 pub use memory::{MemoryEngine, MemoryStore};
-pub use mode::{Mode, Wait};
+pub use mode::Mode;
 pub use multi_lock::{Guards, Leases, MAX_MEMBERS, MultiLock, TwoPhaseLocking};
 pub use name::Name;
 pub use once_per::{Completed, JobLease, JobOutcome};

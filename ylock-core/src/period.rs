@@ -44,7 +44,8 @@ impl Period {
     }
 
     /// Returns the same periods, for work that is begun again within its period if it was not done: because the process died in the middle, the
-    /// lock was lost, or the work [says so](crate::Completed). So it is done *at least* once, by one replica at a time.
+    /// lock was lost, or the work [says so](crate::Completed). So it is done *at least* once, by one replica at a time. Each call tries once: of
+    /// replicas that call at the same time, the next one tries when the one before has failed.
     #[must_use]
     pub const fn until_done(self) -> Self {
         Self { until_done: true, ..self }

@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_elsewhere_takes_the_place_of_what_the_url_says() {
-        let url = EngineUrl::parse("redis://h?lease=1s&wait=1s").unwrap().with_option("lease", "2s");
+        let url = EngineUrl::parse("redis://h?lease=1s&max_wait=1s").unwrap().with_option("lease", "2s");
         assert_eq!((url.option("lease"), url.options.len()), (Some("2s"), 2));
         let url = url.with_password(Secret::new("x"));
         assert_eq!(url.user.as_deref(), Some(""), "a password without a user would not be used");
@@ -378,7 +378,7 @@ mod tests {
             ("x://h?lease=1s&lease=2s", "twice"),
             ("x://h/%ff", "UTF-8"),
             ("x://h/%zz", "%25"),
-            ("x://h?wait=1s%", "%25"),
+            ("x://h?max_wait=1s%", "%25"),
             ("x://a b", "blank"),
         ] {
             let error = EngineUrl::parse(url).unwrap_err();

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use metrics::{Gauge, Histogram, Recorder};
 use parking_lot::Mutex;
 use ylock_core::layer::{Acquisition, ClientEvent, ClientView, Outcome};
-use ylock_core::{Layer, Result, Wait};
+use ylock_core::{Layer, Result};
 
 use crate::catalogue::{CLIENT_INFO, CLIENTS, RENEWAL_LAG, STORE_REQUEST, STORE_REQUESTS};
 use crate::group::GroupMeters;
@@ -154,7 +154,7 @@ impl Layer for MetricsLayer {
     fn acquired(&self, acquisition: &Acquisition, outcome: &Outcome, waited: Duration) {
         let (engine, group) = (self.0.engine(acquisition.engine), acquisition.key.group());
         engine.groups.find(group, |meters| {
-            let tried = acquisition.wait == Wait::No || acquisition.wait == Wait::For(Duration::ZERO);
+            let tried = acquisition.max_wait.is_some_and(|longest| longest.is_zero());
             meters.acquired(acquisition.mode, outcome, tried, waited);
         });
     }

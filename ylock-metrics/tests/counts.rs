@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::Scraped;
 use ylock_core::layer::Acquisition;
-use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Options, Owner, Result, Wait, Ylock};
+use ylock_core::{Error, ErrorKind, Layer, LossReason, MemoryStore, Options, Owner, Result, Ylock};
 use ylock_metrics::catalogue::{ACQUISITION_OUTCOMES, ALL, Kind, series_of_a_group};
 use ylock_testkit::{eventually, poll_once};
 
@@ -38,7 +38,7 @@ async fn every_outcome_has_its_own_count() {
     assert!(locks.write("a").now().await.unwrap().is_none());
     assert!(locks.write("a").within(Duration::ZERO).await.unwrap().is_none());
     assert!(locks.write("a").within(Duration::from_millis(1)).await.unwrap().is_none());
-    let limited = locks.with_options(Options::default().with_wait(Wait::For(Duration::from_millis(1))));
+    let limited = locks.with_options(Options::default().with_max_wait(Duration::from_millis(1)));
     assert_eq!(limited.write("a").await.unwrap_err().kind(), ErrorKind::TimedOut);
     let mut cancelled = Box::pin(locks.write("a"));
     assert!(poll_once(cancelled.as_mut()).await.is_none());

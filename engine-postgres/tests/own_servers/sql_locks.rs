@@ -1,7 +1,7 @@
 //! Locks in transactions of programs that call the functions by SQL.
 
 use tokio_postgres::{Client, Error};
-use ylock_core::{ErrorKind, Wait};
+use ylock_core::ErrorKind;
 
 use super::own_server::{OwnServer, USER};
 use super::{LEASE, LONG, acquire, client, client_with, engine_with, is_held, unlock, until, within};
@@ -146,7 +146,7 @@ async fn a_prepared_transaction_keeps_the_lock_and_is_shown_until_it_is_ended() 
             if is_again {
                 continue;
             }
-            let waits = ylock.clone().with_options(ylock.options().clone().with_wait(Wait::For(LEASE)));
+            let waits = ylock.clone().with_options(ylock.options().clone().with_max_wait(LEASE));
             let error = waits.locks("users").write("alice").await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
             assert!(error.to_string().contains("pg_prepared_xacts"), "{error}");

@@ -36,7 +36,7 @@
 //!
 //! Those that need faults and wrappers are in `tests/` of this crate, as is the suite over the in-memory engine: the core does not depend on
 //! its own test kit, not even for tests.
-
+#![allow(clippy::exhaustive_enums, clippy::exhaustive_structs, reason = "not published")]
 #![allow(
     clippy::disallowed_methods,
     reason = "a test stands outside: it looks at real time and starts tasks of its own"

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use ylock_core::{Error, ErrorKind, Lock, Options, Wait, Ylock};
+use ylock_core::{Error, ErrorKind, Lock, Options, Ylock};
 
 use super::{quiet_time, within};
 
@@ -37,7 +37,7 @@ async fn waits_are_unavailable(lock: &Lock) {
     let waited =
         within(bound, "the limit ends the wait to work", lock.write().within(short).run(|_| no_work())).await;
     assert_unavailable("run_within", waited.map(|done| done.is_some()));
-    let options = Options::default().with_wait(Wait::For(short));
+    let options = Options::default().with_max_wait(short);
     let waited = within(bound, "the wait of the options ends", lock.with_options(options).read()).await;
     assert_unavailable("read", waited.map(|_| true));
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::time::Duration;
 
 use crate::acquire::one::{acquire_or_time_out, acquire_within, reenter};
 use crate::acquire::work::{give_back, owner_of};
@@ -10,7 +11,7 @@ use crate::guard::Guard;
 use crate::keeper::Site;
 use crate::key::Key;
 use crate::lease::{Lease, lost};
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::terms::Terms;
 
@@ -38,7 +39,7 @@ pub trait Acquirable: Sized + Send + Sync + 'static {
     #[doc(hidden)]
     fn acquire_within(
         call: Call<Self::Target>,
-        wait: Wait,
+        max_wait: Option<Duration>,
     ) -> impl Future<Output = Result<Option<Self>>> + Send + 'static;
 
     /// Returns the owner that is current inside the work under it; `None` for what has none.
@@ -98,9 +99,9 @@ impl Acquirable for Guard {
 
     async fn acquire_within(
         Call { terms, target, at }: Call<LockTarget>,
-        wait: Wait,
+        max_wait: Option<Duration>,
     ) -> Result<Option<Self>> {
-        acquire_within(&terms, target.key?, target.mode, wait, None, at).await
+        acquire_within(&terms, target.key?, target.mode, max_wait, None, at).await
     }
 
     fn work_lease(&self) -> Lease {

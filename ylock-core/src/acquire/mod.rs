@@ -18,11 +18,12 @@ pub(crate) use one::{acquire_or_time_out, acquire_within};
 pub(crate) use told::{acquisition, layers_over, tell};
 pub(crate) use work::{give_back, owner_of, stopped_if_lost, with_new_owner, with_owner};
 
+use crate::deadline::AT_ONCE;
 use crate::error::Result;
 use crate::guard::Guard;
 use crate::keeper::Site;
 use crate::key::Key;
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::terms::Terms;
@@ -70,7 +71,7 @@ use work::work_under;
 /// - [`Config`](crate::ErrorKind::Config): the engine cannot have the lease of the options.
 /// - [`Unavailable`](crate::ErrorKind::Unavailable): the store has not answered for about one lease; or, where the wait is limited, has not
 ///   answered the last request when it is over. That is not the same as `None`.
-/// - [`TimedOut`](crate::ErrorKind::TimedOut): the options limit the [wait](Options::with_wait), and other owners hold the lock for longer.
+/// - [`TimedOut`](crate::ErrorKind::TimedOut): the options have a [longest wait](Options::with_max_wait), and other owners hold the lock for longer.
 ///   The error says which client held it shortly before, and how many waiters were before the caller, if the store could be asked in time.
 ///   Each other process counts as one waiter, however many of its tasks wait. Not with [`now`](Self::now) and [`within`](Self::within).
 /// - [`WouldDeadlock`](crate::ErrorKind::WouldDeadlock): the owner holds the lock as a reader, and wants to write.
@@ -98,7 +99,10 @@ pub struct Acquire<G: Acquirable>(Stage<Call<G::Target>, G>);
 /// An acquisition that returns `None` where the lock is not free, or not in time; see [`Acquire`]. Made by [`Acquire::now`] and
 /// [`Acquire::within`].
 #[must_use = "nothing is acquired until this is awaited"]
-pub struct TryAcquire<G: Acquirable>(Stage<(Call<G::Target>, Wait), Option<G>>);
+pub struct TryAcquire<G: Acquirable>(Stage<Bounded<G::Target>, Option<G>>);
+
+/// A call, and its longest wait.
+type Bounded<T> = (Call<T>, Option<Duration>);
 
 impl Acquire<Guard> {
     pub(crate) fn one(terms: &Terms, key: Result<Key>, mode: Mode, at: Site) -> Self {
@@ -138,7 +142,7 @@ impl<G: Acquirable> Acquire<G> {
     #[doc(alias = "try_write")]
     #[doc(alias = "try_acquire")]
     pub fn now(self) -> TryAcquire<G> {
-        self.bounded(Wait::No)
+        self.bounded(AT_ONCE)
     }
 
     /// Waits for at most this time; then the output is `None`: other owners hold the lock or were first. Zero is the same as [`now`](Self::now).
@@ -148,11 +152,11 @@ impl<G: Acquirable> Acquire<G> {
     #[doc(alias = "timeout")]
     #[doc(alias = "write_within")]
     pub fn within(self, time: Duration) -> TryAcquire<G> {
-        self.bounded(Wait::For(time))
+        self.bounded(Some(time))
     }
 
-    fn bounded(self, wait: Wait) -> TryAcquire<G> {
-        TryAcquire(self.0.map(|call| (call, wait)))
+    fn bounded(self, max_wait: Option<Duration>) -> TryAcquire<G> {
+        TryAcquire(self.0.map(|call| (call, max_wait)))
     }
 
     /// Acquires for this owner, whatever scope the caller is in.
@@ -235,10 +239,10 @@ impl<G: Acquirable> TryAcquire<G> {
         W: FnOnce(G::Lease) -> F,
         F: Future,
     {
-        let (call, wait) = self.0.asked()?;
+        let (call, max_wait) = self.0.asked()?;
         let call = with_owner_named(call);
         let terms = call.terms.clone();
-        match G::acquire_within(call, wait).await? {
+        match G::acquire_within(call, max_wait).await? {
             Some(acquired) => work_under(&terms, acquired, work).await.map(Some),
             None => Ok(None),
         }
@@ -267,7 +271,7 @@ impl<G: Acquirable> Future for TryAcquire<G> {
     type Output = Result<Option<G>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<Option<G>>> {
-        self.0.poll(context, |(call, wait)| Box::pin(G::acquire_within(call, wait)))
+        self.0.poll(context, |(call, max_wait)| Box::pin(G::acquire_within(call, max_wait)))
     }
 }
 

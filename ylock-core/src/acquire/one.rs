@@ -1,6 +1,7 @@
 //! The acquisition of one lock, down through the layers to the keeper.
 
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use super::told::{acquisition, layers_over, tell};
 use super::work::new_owner;
@@ -9,16 +10,18 @@ use crate::guard::Guard;
 use crate::keeper::{AcquireArgs, Acquired, Before, Site};
 use crate::key::Key;
 use crate::layer::Layers;
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::terms::Terms;
 
 /// Acquires, and waits at most as long as the options say.
 pub(crate) async fn acquire_or_time_out(terms: &Terms, key: Key, mode: Mode, at: Site) -> Result<Guard> {
-    let (wait, before) = (terms.handle.options.wait(), OnceLock::new());
-    let acquired = acquire_within(terms, key.clone(), mode, wait, Some(&before), at).await?;
+    let (max_wait, before) = (terms.handle.options.max_wait(), OnceLock::new());
+    let acquired = acquire_within(terms, key.clone(), mode, max_wait, Some(&before), at).await?;
     acquired.ok_or_else(|| {
-        let mut message = format!("the {mode} lock was not granted within the wait of the options, {wait}");
+        let max_wait = max_wait.unwrap_or_default();
+        let mut message =
+            format!("the {mode} lock was not granted within the max_wait of the options, {max_wait:?}");
         if let Some(before) = before.get() {
             message.push_str(&format!(": {before}"));
         }
@@ -31,7 +34,7 @@ pub(crate) async fn acquire_within(
     terms: &Terms,
     key: Key,
     mode: Mode,
-    wait: Wait,
+    max_wait: Option<Duration>,
     before: Option<&OnceLock<Before>>,
     at: Site,
 ) -> Result<Option<Guard>> {
@@ -40,7 +43,7 @@ pub(crate) async fn acquire_within(
         key,
         mode,
         owner,
-        wait,
+        max_wait,
         answer_within: None,
         options: &terms.handle.options,
         attendance: None,
@@ -68,7 +71,7 @@ pub(super) fn reenter(terms: &Terms, key: &Key, mode: Mode, at: Site) -> Option<
 /// Acquires, and tells the layers.
 async fn acquire_watched(terms: &Terms, layers: Layers, mut args: AcquireArgs<'_>) -> Result<Option<Guard>> {
     let owner = *args.owner.get_or_insert_with(|| new_owner(terms));
-    let acquisition = acquisition(terms, &args.key, args.mode, owner, args.wait);
+    let acquisition = acquisition(terms, &args.key, args.mode, owner, args.max_wait);
     let acquiring = terms.handle.keeper.acquire(args);
     let told = tell(terms, layers, acquisition, acquiring, Acquired::outcome).await?;
     Ok(told.map(|(acquired, told)| told.watch(Guard::new(acquired))))

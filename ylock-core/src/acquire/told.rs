@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::environment::Moment;
 use crate::error::Result;
@@ -9,7 +10,7 @@ use crate::guard::Guard;
 use crate::keeper::{Acquired, Admission};
 use crate::key::Key;
 use crate::layer::{Acquisition, Layer, Layers, Outcome};
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::owner::Owner;
 use crate::terms::Terms;
 
@@ -23,7 +24,13 @@ pub(crate) fn layers_over(terms: &Terms) -> Layers {
 }
 
 /// Returns what layers are told of an acquisition, with the next number.
-pub(crate) fn acquisition(terms: &Terms, key: &Key, mode: Mode, owner: Owner, wait: Wait) -> Acquisition {
+pub(crate) fn acquisition(
+    terms: &Terms,
+    key: &Key,
+    mode: Mode,
+    owner: Owner,
+    max_wait: Option<Duration>,
+) -> Acquisition {
     let keeper = &terms.handle.keeper;
     Acquisition {
         number: NEXT_NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -33,7 +40,7 @@ pub(crate) fn acquisition(terms: &Terms, key: &Key, mode: Mode, owner: Owner, wa
         permits: None,
         mode,
         owner,
-        wait,
+        max_wait,
     }
 }
 

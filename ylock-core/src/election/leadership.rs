@@ -1,11 +1,12 @@
 //! The lead, as its holder has it.
 
+use std::time::Duration;
+
 use crate::acquire::{Acquirable, Call, LockTarget, Reentrant};
 use crate::engine::LossReason;
 use crate::error::{Error, Result};
 use crate::guard::Guard;
 use crate::lease::Lease;
-use crate::mode::Wait;
 use crate::owner::Owner;
 use crate::terms::Terms;
 use crate::token::Token;
@@ -29,8 +30,8 @@ impl Acquirable for Leadership {
         Guard::acquire(call).await.map(Self)
     }
 
-    async fn acquire_within(call: Call<LockTarget>, wait: Wait) -> Result<Option<Self>> {
-        Ok(Guard::acquire_within(call, wait).await?.map(Self))
+    async fn acquire_within(call: Call<LockTarget>, max_wait: Option<Duration>) -> Result<Option<Self>> {
+        Ok(Guard::acquire_within(call, max_wait).await?.map(Self))
     }
 
     fn work_lease(&self) -> Lease {

@@ -6,7 +6,7 @@ use crate::client_name::ClientName;
 use crate::engine::LossReason;
 use crate::error::{Error, ErrorKind};
 use crate::key::Key;
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::owner::Owner;
 
 /// One call of a user that acquires a lock, or a permit.
@@ -27,8 +27,8 @@ pub struct Acquisition {
     pub mode: Mode,
     /// The owner that acquires.
     pub owner: Owner,
-    /// The time for which the caller is ready to wait.
-    pub wait: Wait,
+    /// The longest time for which the caller waits: `None` for as long as it takes, zero if it only tries.
+    pub max_wait: Option<Duration>,
 }
 
 /// The outcome of an acquisition.

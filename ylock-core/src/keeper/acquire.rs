@@ -17,7 +17,7 @@ use super::{Acquired, Admission, Hold, Keeper, closed};
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::options::{Fairness, Options};
 use crate::owner::Owner;
 
@@ -33,7 +33,7 @@ pub(crate) struct AcquireArgs<'a> {
     pub(crate) mode: Mode,
     /// `None` for a caller that is its own owner.
     pub(crate) owner: Option<Owner>,
-    pub(crate) wait: Wait,
+    pub(crate) max_wait: Option<Duration>,
     /// The longest that a try waits for the answer of the store; `None` for as long as the engine lets a request take.
     pub(crate) answer_within: Option<Duration>,
     pub(crate) options: &'a Arc<Options>,
@@ -46,14 +46,6 @@ pub(crate) struct AcquireArgs<'a> {
 }
 
 impl AcquireArgs<'_> {
-    fn limit(&self) -> Option<Duration> {
-        match self.wait {
-            Wait::Forever => None,
-            Wait::For(time) => Some(time),
-            Wait::No => Some(Duration::ZERO),
-        }
-    }
-
     /// Notes that the caller has read that this was granted. Returns whether it was not taken back before.
     fn reads(&self, acquired: &Acquired) -> bool {
         // One that another call of its owner has entered first goes by the attendance of that call: it must not be
@@ -63,7 +55,7 @@ impl AcquireArgs<'_> {
     }
 
     fn tries(&self) -> bool {
-        self.limit().is_some_and(|limit| limit.is_zero())
+        self.max_wait.is_some_and(|limit| limit.is_zero())
     }
 }
 
@@ -77,7 +69,7 @@ impl Keeper {
     /// Acquires, or returns `None` when the wait is over.
     pub(crate) async fn acquire(self: &Arc<Self>, args: AcquireArgs<'_>) -> Result<Option<Acquired>> {
         let (limit, before) =
-            (args.limit().filter(|limit| !limit.is_zero()).or(args.answer_within), args.before);
+            (args.max_wait.filter(|limit| !limit.is_zero()).or(args.answer_within), args.before);
         let mut left = limit;
         loop {
             let waiting = match self.enter(&args)? {

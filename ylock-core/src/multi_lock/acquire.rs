@@ -1,5 +1,7 @@
 //! One call that acquires a set: who may, which layers are told, and what a caller is told that came too late.
 
+use std::time::Duration;
+
 use super::guards::{Guards, as_set, give_back};
 use super::leases::{Leases, lost_one};
 use super::taking::{Missed, Taking};
@@ -10,20 +12,19 @@ use crate::deadline::Deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::keeper::{AcquiringSet, Site};
 use crate::layer::Outcome;
-use crate::mode::Wait;
 use crate::owner::Owner;
 use crate::terms::Terms;
 
 /// Acquires all members, and waits at most as long as the options say.
 pub(super) async fn acquire_or_time_out(terms: &Terms, members: &[Member], at: Site) -> Result<Guards> {
-    let wait = terms.options().wait();
-    let missed = match acquire(terms, members, wait, true, at).await? {
+    let max_wait = terms.options().max_wait();
+    let missed = match acquire(terms, members, max_wait, true, at).await? {
         Ok(guards) => return Ok(guards),
         Err(missed) => missed,
     };
     let (Member { key, mode }, had, all) = (&members[missed.place], missed.place, members.len());
     let mut message = format!(
-        "a set of {all} locks was not granted within the wait of the options, {wait}: it had {had} of them and waited for the {mode} lock"
+        "a set of {all} locks was not granted within the max_wait of the options, {max_wait:?}: it had {had} of them and waited for the {mode} lock"
     );
     if let Some(before) = missed.before {
         message.push_str(&format!(": {before}"));
@@ -43,9 +44,9 @@ impl Acquirable for Guards {
 
     async fn acquire_within(
         Call { terms, target, at }: Call<Self::Target>,
-        wait: Wait,
+        max_wait: Option<Duration>,
     ) -> Result<Option<Self>> {
-        Ok(acquire(&terms, &target?, wait, false, at).await?.ok())
+        Ok(acquire(&terms, &target?, max_wait, false, at).await?.ok())
     }
 
     fn work_lease(&self) -> Leases {
@@ -69,7 +70,7 @@ impl Acquirable for Guards {
 async fn acquire(
     terms: &Terms,
     members: &[Member],
-    wait: Wait,
+    max_wait: Option<Duration>,
     explains: bool,
     at: Site,
 ) -> Result<Result<Guards, Missed>> {
@@ -77,10 +78,10 @@ async fn acquire(
         return Ok(Ok(Guards::default()));
     }
     let keeper = &terms.handle.keeper;
-    let (owner, deadline) = (owner_of(terms), Deadline::of(wait, &**keeper.environment()));
+    let (owner, deadline) = (owner_of(terms), Deadline::of(max_wait, &**keeper.environment()));
     // Until the set is granted: from then on its last key is known.
     let acquiring = keeper.acquire_set(owner);
-    let mut told = Told::begin(terms, members, owner, wait)?;
+    let mut told = Told::begin(terms, members, owner, max_wait)?;
     let taking = Taking { terms, owner, members, deadline, explains, at };
     let taken =
         match alone(acquiring.as_ref(), members).and_then(|()| in_order(terms, owner, members, deadline)) {

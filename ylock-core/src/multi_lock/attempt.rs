@@ -12,12 +12,13 @@ use super::two_phase_locking::TwoPhaseLocking;
 use super::wanted::{MAX_MEMBERS, Member};
 use crate::acquire::{acquire_or_time_out, acquire_within, owner_of};
 use crate::bell::Bell;
+use crate::deadline::AT_ONCE;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
 use crate::keeper::Site;
 use crate::key::Key;
 use crate::lease::Lease;
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::terms::Terms;
 
 /// The keys that were asked for in all attempts until now, each in the strongest mode.
@@ -100,7 +101,7 @@ impl Attempt {
             Next::Held(lease) => return Ok(lease),
             Next::GivesWay => return Err(gives_way(&key)),
             Next::Wait => acquire_or_time_out(&self.terms, key.clone(), mode, at).await?,
-            Next::Try => match acquire_within(&self.terms, key.clone(), mode, Wait::No, None, at).await {
+            Next::Try => match acquire_within(&self.terms, key.clone(), mode, AT_ONCE, None, at).await {
                 Ok(Some(guard)) => guard,
                 Ok(None) => return Err(self.give_way(&key)),
                 // The next attempt waits for it, and a wait bears that the store is silent for a while.

@@ -4,17 +4,18 @@
 //! take together.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 
 use super::leases::first_lost;
 use super::wanted::Member;
+use crate::deadline::AT_ONCE;
 use crate::deadline::Deadline;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::keeper::{AcquireArgs, Acquired, Attendance, Before, Site, attended};
 use crate::lease::Lease;
-use crate::mode::Wait;
 use crate::owner::Owner;
 use crate::terms::Terms;
 
@@ -98,7 +99,7 @@ impl Taking<'_> {
         if self.is_late() || waits && rest.len() < 2 {
             return Ok(());
         }
-        let answers = join_all(rest.iter().map(|member| self.ask(member, Wait::No, None, attendance))).await;
+        let answers = join_all(rest.iter().map(|member| self.ask(member, AT_ONCE, None, attendance))).await;
         let refused = answers.iter().any(|answer| matches!(answer, Ok(None)));
         // A wait bears that the store is silent for a while. Without time to wait the caller is told of it, unless a holder was in the way, too.
         let silence_is_told = (!waits || self.is_late()) && !refused;
@@ -120,9 +121,9 @@ impl Taking<'_> {
         if self.deadline.is_now() || self.is_late() {
             return Ok(Waited::Late(None));
         }
-        let wait = self.deadline.wait(self.environment());
+        let max_wait = self.deadline.max_wait(self.environment());
         let before = OnceLock::new();
-        let granted = self.ask(next, wait, self.explains.then_some(&before), attendance);
+        let granted = self.ask(next, max_wait, self.explains.then_some(&before), attendance);
         let leases: Vec<_> = held.iter().map(lease).collect();
         let answer = tokio::select! {
             // A set with a member that is lost is not worth one more grant.
@@ -136,7 +137,7 @@ impl Taking<'_> {
     async fn ask(
         &self,
         member: &Member,
-        wait: Wait,
+        max_wait: Option<Duration>,
         before: Option<&OnceLock<Before>>,
         attendance: &Arc<Attendance>,
     ) -> Result<Option<Acquired>> {
@@ -144,7 +145,7 @@ impl Taking<'_> {
             key: member.key.clone(),
             mode: member.mode,
             owner: Some(self.owner),
-            wait,
+            max_wait,
             answer_within: self.deadline.left(self.environment()),
             options: &self.terms.handle.options,
             attendance: Some(attendance),

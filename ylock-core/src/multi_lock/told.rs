@@ -1,5 +1,7 @@
 //! What the layers are told of a set: of each of its locks one acquisition, from the beginning of the set to its end.
 
+use std::time::Duration;
+
 use super::wanted::Member;
 use crate::acquire::{acquisition, layers_over};
 use crate::environment::Moment;
@@ -7,7 +9,6 @@ use crate::error::Result;
 use crate::guard::Guard;
 use crate::keeper::Acquired;
 use crate::layer::{Acquisition, Layers, Outcome};
-use crate::mode::Wait;
 use crate::owner::Owner;
 use crate::terms::Terms;
 
@@ -22,7 +23,12 @@ pub(super) struct Told<'a> {
 
 impl<'a> Told<'a> {
     /// Tells the layers of all members. If one is refused, those before it end with the same error.
-    pub(super) fn begin(terms: &'a Terms, members: &[Member], owner: Owner, wait: Wait) -> Result<Self> {
+    pub(super) fn begin(
+        terms: &'a Terms,
+        members: &[Member],
+        owner: Owner,
+        max_wait: Option<Duration>,
+    ) -> Result<Self> {
         let layers = layers_over(terms);
         let mut told = Self { terms, layers, since: Moment::ZERO, owed: Vec::new() };
         if told.layers.is_empty() {
@@ -30,7 +36,7 @@ impl<'a> Told<'a> {
         }
         told.since = told.now();
         for member in members {
-            let next = acquisition(terms, &member.key, member.mode, owner, wait);
+            let next = acquisition(terms, &member.key, member.mode, owner, max_wait);
             if let Err(error) = told.layers.acquiring(&next) {
                 told.end(&Outcome::Failed(error.clone()));
                 return Err(error);

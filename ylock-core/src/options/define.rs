@@ -182,8 +182,9 @@ mod tests {
 
     #[test]
     fn a_row_is_the_first_paragraph_without_its_links() {
-        let doc = " Who is served [first](x), by [`Key`];\n see [`with_wait`](Self::with_wait).\n\n More.\n";
-        let summary = "Who is served first, by `Key`; see `with_wait`.";
+        let doc =
+            " Who is served [first](x), by [`Key`];\n see [`with_lease`](Self::with_lease).\n\n More.\n";
+        let summary = "Who is served first, by `Key`; see `with_lease`.";
         assert_eq!(
             Definition { name: "a", default: "`1`", doc }.markdown(),
             format!("| `a` | `1` | {summary} |")

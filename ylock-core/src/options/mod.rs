@@ -5,20 +5,19 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::error::{Error, ErrorKind, Result};
-use crate::mode::Wait;
 use crate::token::MAX_HAND_OVERS;
 
 mod define;
 #[cfg(feature = "rustls")]
 mod encryption;
-mod max_hold;
+mod longest;
 mod reach;
 #[cfg(feature = "serde")]
 mod serialization;
 mod value;
 
 pub use define::Definition;
-use max_hold::MaxHold;
+use longest::Longest;
 pub use reach::{ClientCertificate, Login, Reach, Tls, ended_handshake};
 #[cfg(feature = "serde")]
 pub use serialization::Values;
@@ -120,12 +119,12 @@ crate::define_options! {
     /// How long after the grant of the store a process may still pass the lock on.
     hand_over_time: Duration or "`100ms`";
 
-    /// How long an acquisition waits before it fails with `TimedOut`.
-    wait / with_wait: Wait or "`forever`";
+    /// How long an acquisition waits at most before it fails with `TimedOut`.
+    max_wait: Longest or "`none`";
 
     /// How long a holder may have a lock at most: when it has had it for so long it is lost, and
     /// the next waiter gets it.
-    max_hold: MaxHold or "`none`";
+    max_hold: Longest or "`none`";
 }
 
 impl Default for Options {
@@ -146,6 +145,37 @@ impl Options {
     #[must_use]
     pub fn with_hand_over(mut self, hand_over: HandOver) -> Self {
         (self.hand_over, self.hand_over_time) = (Some(hand_over.count), Some(hand_over.time));
+        self
+    }
+
+    /// Bounds how long an acquisition that is awaited waits for other owners: after `longest` it fails
+    /// with [`TimedOut`](crate::ErrorKind::TimedOut). Zero waits for none of them. The option
+    /// `max_wait`, by default `none`. [`now`](crate::Acquire::now) and [`within`](crate::Acquire::within)
+    /// say it for one call, and return `None` instead of an error.
+    ///
+    /// # Examples
+    /// ```
+    /// # use std::time::Duration;
+    /// # use ylock::{ErrorKind, Options, Ylock};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> ylock::Result<()> {
+    /// let impatient = Options::default().with_max_wait(Duration::from_millis(50));
+    /// let users = Ylock::in_memory().locks("users").with_options(impatient);
+    /// let alice = users.write("alice").await?;
+    /// let other = users.write("alice").await.unwrap_err();
+    /// assert_eq!(other.kind(), ErrorKind::TimedOut);
+    /// # drop(alice); Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn with_max_wait(mut self, longest: Duration) -> Self {
+        self.max_wait = Some(Longest(Some(longest)));
+        self
+    }
+
+    /// Lets an acquisition wait for as long as it takes, whatever the layers below say: the option
+    /// `max_wait=none`.
+    #[must_use]
+    pub fn without_max_wait(mut self) -> Self {
+        self.max_wait = Some(Longest(None));
         self
     }
 
@@ -190,7 +220,7 @@ impl Options {
     /// ```
     #[must_use]
     pub fn with_max_hold(mut self, longest: Duration) -> Self {
-        self.max_hold = Some(MaxHold(Some(longest)));
+        self.max_hold = Some(Longest(Some(longest)));
         self
     }
 
@@ -198,7 +228,7 @@ impl Options {
     /// option `max_hold=none`.
     #[must_use]
     pub fn without_max_hold(mut self) -> Self {
-        self.max_hold = Some(MaxHold(None));
+        self.max_hold = Some(Longest(None));
         self
     }
 
@@ -210,7 +240,7 @@ impl Options {
             fairness: self.fairness.or(below.fairness),
             hand_over: self.hand_over.or(below.hand_over),
             hand_over_time: self.hand_over_time.or(below.hand_over_time),
-            wait: self.wait.or(below.wait),
+            max_wait: self.max_wait.or(below.max_wait),
             max_hold: self.max_hold.or(below.max_hold),
         }
     }
@@ -242,9 +272,10 @@ impl Options {
         HandOver { count: self.hand_over.unwrap_or(count), time: self.hand_over_time.unwrap_or(time) }
     }
 
-    /// Returns how long callers wait; see [`with_wait`](Self::with_wait).
-    pub fn wait(&self) -> Wait {
-        self.wait.unwrap_or(Wait::Forever)
+    /// Returns how long an acquisition waits at most; `None` if that is for as long as it takes. See
+    /// [`with_max_wait`](Self::with_max_wait).
+    pub fn max_wait(&self) -> Option<Duration> {
+        self.max_wait.unwrap_or_default().0
     }
 
     /// Returns how long a hold may last; `None` if that is for as long as its holder wants it to.
@@ -316,7 +347,7 @@ mod tests {
             ("lease", "1500ms"),
             ("fairness", "strict"),
             ("hand_over", "7"),
-            ("wait", "3s"),
+            ("max_wait", "3s"),
             ("max_hold", "10m"),
         ] {
             assert!(options.set(name, value).unwrap());
@@ -325,7 +356,7 @@ mod tests {
         assert_eq!(options.lease(), Duration::from_millis(1500));
         assert_eq!(options.fairness(), Fairness::Strict);
         assert_eq!(options.hand_over().count(), 7);
-        assert_eq!(options.wait(), Wait::For(Duration::from_secs(3)));
+        assert_eq!(options.max_wait(), Some(Duration::from_secs(3)));
         assert_eq!(options.max_hold(), Some(Duration::from_secs(600)));
     }
 
@@ -337,8 +368,8 @@ mod tests {
         }
         let open = Options::default();
         assert_eq!(
-            (said.lease(), said.fairness(), said.wait()),
-            (open.lease(), open.fairness(), open.wait())
+            (said.lease(), said.fairness(), said.max_wait()),
+            (open.lease(), open.fairness(), open.max_wait())
         );
         assert_eq!((said.hand_over(), said.max_hold()), (open.hand_over(), open.max_hold()));
         assert_eq!(said.over(&open), said, "each was said");
@@ -346,11 +377,10 @@ mod tests {
 
     #[test]
     fn what_is_left_open_comes_from_below() {
-        let below =
-            Options::default().with_lease(Duration::from_secs(5)).with_wait(Wait::For(Duration::ZERO));
-        let above = Options::default().with_fairness(Fairness::Strict).with_wait(Wait::Forever).over(&below);
+        let below = Options::default().with_lease(Duration::from_secs(5)).with_max_wait(Duration::ZERO);
+        let above = Options::default().with_fairness(Fairness::Strict).without_max_wait().over(&below);
         assert_eq!(above.lease(), Duration::from_secs(5));
-        assert_eq!((above.fairness(), above.wait()), (Fairness::Strict, Wait::Forever));
+        assert_eq!((above.fairness(), above.max_wait()), (Fairness::Strict, None));
         assert_eq!(above.hand_over(), HandOver::default());
     }
 
@@ -366,9 +396,13 @@ mod tests {
     #[test]
     fn bad_values_name_the_option() {
         let mut options = Options::default();
-        for (name, value) in
-            [("lease", "soon"), ("hand_over", "-1"), ("fairness", "very"), ("wait", ""), ("max_hold", "long")]
-        {
+        for (name, value) in [
+            ("lease", "soon"),
+            ("hand_over", "-1"),
+            ("fairness", "very"),
+            ("max_wait", ""),
+            ("max_hold", "long"),
+        ] {
             let error = options.set(name, value).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Config);
             assert!(error.to_string().contains(name), "{error}");

@@ -6,8 +6,8 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
+use super::longest::Longest;
 use super::{Fairness, Options, read};
-use crate::mode::Wait;
 use crate::url::unknown_option;
 
 /// The keys of a configuration file with their values, each value as the text that a URL would have.
@@ -104,18 +104,14 @@ impl<'de> Deserialize<'de> for Options {
 impl Serialize for Options {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let duration = |time| humantime::format_duration(time).to_string();
-        let wait = |wait| match wait {
-            Wait::Forever => "forever".to_owned(),
-            Wait::For(time) => duration(time),
-            Wait::No => "0s".to_owned(),
-        };
+        let longest = |longest: Longest| longest.0.map_or_else(|| "none".to_owned(), duration);
         let texts = [
             ("lease", self.lease.map(duration)),
             ("fairness", self.fairness.map(|fairness| fairness.to_string())),
             ("hand_over", self.hand_over.map(|count| count.to_string())),
             ("hand_over_time", self.hand_over_time.map(duration)),
-            ("wait", self.wait.map(wait)),
-            ("max_hold", self.max_hold.map(|bound| bound.0.map_or_else(|| "none".to_owned(), duration))),
+            ("max_wait", self.max_wait.map(longest)),
+            ("max_hold", self.max_hold.map(longest)),
         ];
         serializer.collect_map(texts.into_iter().filter_map(|(name, text)| Some((name, text?))))
     }
@@ -151,15 +147,12 @@ mod tests {
             .with_lease(Duration::from_millis(1500))
             .with_fairness(Fairness::Strict)
             .with_hand_over(HandOver::up_to(7, Duration::from_micros(1)))
-            .with_wait(Wait::Forever)
+            .without_max_wait()
             .with_max_hold(Duration::from_secs(90));
         let unbounded = Options::default().without_max_hold();
-        for options in [
-            all,
-            unbounded,
-            Options::default(),
-            Options::default().with_wait(Wait::For(Duration::from_secs(90))),
-        ] {
+        for options in
+            [all, unbounded, Options::default(), Options::default().with_max_wait(Duration::from_secs(90))]
+        {
             assert_eq!(serde_json::from_str::<Options>(&json(&options)).unwrap(), options);
         }
     }
@@ -179,8 +172,8 @@ mod tests {
             (r#"{"lease":"1ms"}"#, "a lease is between 100ms and 24h"),
             (r#"{"hand_over":-1}"#, "option hand_over=-1"),
             (r#"{"max_hold":"0s"}"#, "max_hold of zero"),
-            (r#"{"wait":[]}"#, "a text such as"),
-            (r#"{"lease":"10s","wait":"1s","lease":"20s"}"#, "lease is given twice"),
+            (r#"{"max_wait":[]}"#, "a text such as"),
+            (r#"{"lease":"10s","max_wait":"1s","lease":"20s"}"#, "lease is given twice"),
             (r#"["lease"]"#, "options by their names"),
             (r#"{"fairness":"very"}"#, "fair, strict or unfair"),
         ] {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::invalid;
 use crate::error::Result;
-use crate::mode::Wait;
 use crate::url::Secret;
 
 /// The message for a text that is no number.
@@ -103,17 +102,6 @@ impl OptionValue for bool {
             "on" => Ok(true),
             "off" => Ok(false),
             _ => Err(one_of(&["on", "off"])),
-        }
-    }
-}
-
-impl OptionValue for Wait {
-    fn from_text(text: &str) -> Result<Self, String> {
-        match text {
-            "forever" => Ok(Self::Forever),
-            _ => Duration::from_text(text)
-                .map(Self::For)
-                .map_err(|_| "must be forever or a duration such as 10s or 500ms".to_owned()),
         }
     }
 }

@@ -7,6 +7,7 @@ mod taking;
 
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use inspect::SemaphoreInspection;
 pub(crate) use inspect::{inspect, is_in_use, revoke, revoke_some};
@@ -17,7 +18,7 @@ use crate::deadline::Deadline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::layer::Outcome;
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::terms::Terms;
@@ -141,11 +142,13 @@ impl Acquirable for Permit {
     type Lease = PermitLease;
 
     async fn acquire(call: Call<PermitTarget>) -> Result<Self> {
-        let wait = call.terms.options().wait();
-        acquire_within(&call, wait).await?.ok_or_else(|| {
+        let max_wait = call.terms.options().max_wait();
+        acquire_within(&call, max_wait).await?.ok_or_else(|| {
             let permits = call.target.permits;
-            let message =
-                format!("none of the {permits} permits was granted within the wait of the options, {wait}");
+            let message = format!(
+                "none of the {permits} permits was granted within the max_wait of the options, {:?}",
+                max_wait.unwrap_or_default()
+            );
             let error = Error::new(ErrorKind::TimedOut, message);
             match &call.target.name {
                 Ok(name) => error.with_key(name),
@@ -154,8 +157,8 @@ impl Acquirable for Permit {
         })
     }
 
-    async fn acquire_within(call: Call<PermitTarget>, wait: Wait) -> Result<Option<Self>> {
-        acquire_within(&call, wait).await
+    async fn acquire_within(call: Call<PermitTarget>, max_wait: Option<Duration>) -> Result<Option<Self>> {
+        acquire_within(&call, max_wait).await
     }
 
     fn work_owner(_: &Terms) -> Option<Owner> {
@@ -180,7 +183,7 @@ impl Acquirable for Permit {
     }
 }
 
-async fn acquire_within(call: &Call<PermitTarget>, wait: Wait) -> Result<Option<Permit>> {
+async fn acquire_within(call: &Call<PermitTarget>, max_wait: Option<Duration>) -> Result<Option<Permit>> {
     let Call { terms, target, at } = call;
     let keys = Keys::of(target.name.clone()?, target.permits)?;
     let engine = terms.handle.keeper.engine();
@@ -188,7 +191,7 @@ async fn acquire_within(call: &Call<PermitTarget>, wait: Wait) -> Result<Option<
         let message = "a semaphore needs an engine whose readers share a lock";
         return Err(Error::new(ErrorKind::Unsupported, message).with_engine(engine.name()));
     }
-    let deadline = Deadline::of(wait, &**terms.handle.keeper.environment());
+    let deadline = Deadline::of(max_wait, &**terms.handle.keeper.environment());
     terms.options().check().map_err(|error| error.with_key(&keys.name))?;
     let unbounded = unbounded(&terms.handle.options);
     let taking = Taking { terms, keys: &keys, deadline, unbounded, at };
@@ -198,7 +201,7 @@ async fn acquire_within(call: &Call<PermitTarget>, wait: Wait) -> Result<Option<
     }
     // Of all locks that a permit is made of the layers are told as of one, which it shares with the other holders.
     let owner = Owner::drawn_from(&**terms.handle.keeper.environment());
-    let mut acquisition = acquisition(terms, &keys.name, Mode::Read, owner, wait);
+    let mut acquisition = acquisition(terms, &keys.name, Mode::Read, owner, max_wait);
     acquisition.permits = Some(keys.count());
     let told = tell(terms, layers, acquisition, taking.take(), outcome).await?;
     Ok(told.map(|(taken, told)| taken.into_permit(|guard| told.watch(guard))))

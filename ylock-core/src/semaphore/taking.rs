@@ -13,13 +13,14 @@ use futures_util::stream::FuturesUnordered;
 
 use super::keys::{Keys, permits_of};
 use super::permit::Permit;
+use crate::deadline::AT_ONCE;
 use crate::deadline::Deadline;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
 use crate::keeper::{AcquireArgs, Acquired, Admission, Attendance, Hold, Site, attended};
 use crate::key::Key;
-use crate::mode::{Mode, Wait};
+use crate::mode::Mode;
 use crate::options::Options;
 use crate::owner::Owner;
 use crate::terms::Terms;
@@ -117,14 +118,14 @@ impl Attempt<'_> {
     /// Reads the lock of the clients, as every client does that has a permit or waits for one.
     async fn client(&self) -> Result<Option<Acquired>> {
         let (key, owner) = (&self.keys.clients, self.keys.owner());
-        if let Some(read) = self.or_wait(self.ask(key, Mode::Read, owner, Wait::No, &self.unbounded).await)? {
+        if let Some(read) = self.or_wait(self.ask(key, Mode::Read, owner, AT_ONCE, &self.unbounded).await)? {
             return Ok(Some(read));
         }
         // The store is silent; or the try met another call of this client, which asks for the same.
         if !self.tries() {
-            return self.ask(key, Mode::Read, owner, self.wait(), &self.unbounded).await;
+            return self.ask(key, Mode::Read, owner, self.max_wait(), &self.unbounded).await;
         }
-        let read = self.ask(key, Mode::Read, owner, Wait::For(ALIKE), &self.unbounded).await?;
+        let read = self.ask(key, Mode::Read, owner, Some(ALIKE), &self.unbounded).await?;
         // All of them read: only the store can have kept it waiting.
         let silent =
             || Error::new(ErrorKind::Unavailable, format!("the store has not answered for {ALIKE:?}"));
@@ -205,7 +206,7 @@ impl Attempt<'_> {
         }
         // As fair as the locks of these options: an order over all tasks of all processes costs many requests for each turn on some stores.
         let (key, owner) = (&self.keys.turnstile, self.new_owner());
-        let turnstile = self.ask(key, Mode::Write, owner, self.wait(), &self.unbounded);
+        let turnstile = self.ask(key, Mode::Write, owner, self.max_wait(), &self.unbounded);
         let Some(turnstile) = turnstile.await? else { return Ok(None) };
         let has_waited = waited(&turnstile);
         // Held until the permit is there: the next one takes its place at the permits only then.
@@ -239,7 +240,7 @@ impl Attempt<'_> {
                 return none;
             }
             for place in self.free_ones(some).await {
-                match self.ask_for(place, Wait::No).await {
+                match self.ask_for(place, AT_ONCE).await {
                     Ok(Some(taken)) => return Ok(Some(taken)),
                     Ok(None) => {}
                     Err(error) => none = Err(error),
@@ -279,7 +280,7 @@ impl Attempt<'_> {
         joins += FIRST_QUEUES;
         loop {
             let next = all.min(joins);
-            waits.extend(places[joined..next].iter().map(|place| self.ask_for(*place, self.wait())));
+            waits.extend(places[joined..next].iter().map(|place| self.ask_for(*place, self.max_wait())));
             (joined, joins) = (next, next * 2);
             let answer = tokio::select! {
                 biased;
@@ -314,12 +315,12 @@ impl Attempt<'_> {
         Ok((own, count))
     }
 
-    async fn ask_for(&self, place: usize, wait: Wait) -> Result<Option<(usize, Acquired)>> {
+    async fn ask_for(&self, place: usize, max_wait: Option<Duration>) -> Result<Option<(usize, Acquired)>> {
         // An owner of its own: one that holds a permit already would get the same once more.
         let (environment, keeper) = (self.environment(), &self.terms.handle.keeper);
         let asked = environment.now();
         let (key, owner, options) = (self.keys.permit(place)?, self.new_owner(), &self.terms.handle.options);
-        let granted = self.ask(&key, Mode::Write, owner, wait, options).await?;
+        let granted = self.ask(&key, Mode::Write, owner, max_wait, options).await?;
         if granted.as_ref().is_some_and(|permit| !waited(permit)) {
             keeper.grant_time().note(environment.now().since(asked));
         }
@@ -331,14 +332,14 @@ impl Attempt<'_> {
         key: &Key,
         mode: Mode,
         owner: Owner,
-        wait: Wait,
+        max_wait: Option<Duration>,
         options: &Arc<Options>,
     ) -> Result<Option<Acquired>> {
         let args = AcquireArgs {
             key: key.clone(),
             mode,
             owner: Some(owner),
-            wait,
+            max_wait,
             answer_within: self.deadline.left(self.environment()),
             options,
             attendance: Some(&self.attendance),
@@ -356,8 +357,8 @@ impl Attempt<'_> {
         self.deadline.is_now()
     }
 
-    fn wait(&self) -> Wait {
-        self.deadline.wait(self.environment())
+    fn max_wait(&self) -> Option<Duration> {
+        self.deadline.max_wait(self.environment())
     }
 
     fn environment(&self) -> &dyn Environment {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Either, select};
 use ylock_core::environment::Environment;
-use ylock_core::{Fairness, Guard, HandOver, Lock, Mode, Options, Result, Wait};
+use ylock_core::{Fairness, Guard, HandOver, Lock, Mode, Options, Result};
 
 use crate::chance::Chance;
 use crate::clocks::Clocks;
@@ -72,10 +72,10 @@ pub(super) fn options(chance: &mut Chance, lease: Duration) -> Options {
         HandOver::up_to(0, Duration::ZERO),
         HandOver::up_to(5, Duration::from_secs(10)),
     ];
-    let wait = if chance.happens(0.1) { Wait::For(lease) } else { Wait::Forever };
-    Options::default()
+    let is_limited = chance.happens(0.1);
+    let options = Options::default()
         .with_lease(lease)
         .with_fairness(fairness[chance.below(4) as usize])
-        .with_hand_over(hand_overs[chance.below(3) as usize])
-        .with_wait(wait)
+        .with_hand_over(hand_overs[chance.below(3) as usize]);
+    if is_limited { options.with_max_wait(lease) } else { options }
 }

@@ -8,9 +8,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::sync::Barrier;
 use tokio::task::JoinHandle;
-use ylock_core::{
-    ErrorKind, Guards, Key, LossReason, Mode, MultiLock, Options, Owner, Result, Unlocked, Wait,
-};
+use ylock_core::{ErrorKind, Guards, Key, LossReason, Mode, MultiLock, Options, Owner, Result, Unlocked};
 
 use crate::patient::answered;
 use crate::{Client, ExclusionOracle, Fixture, eventually, poll_times, within};
@@ -256,7 +254,7 @@ pub async fn a_set_that_comes_too_late_leaves_nothing(fixture: Fixture) {
     assert!(many.acquire().within(time).await.unwrap().is_none());
     there.become_free(&["a", "c"]).await;
     let error =
-        many.clone().with_options(Options::default().with_wait(Wait::For(time))).acquire().await.unwrap_err();
+        many.clone().with_options(Options::default().with_max_wait(time)).acquire().await.unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::TimedOut, Some(&key(&fixture, "b"))));
     assert!(error.to_string().contains("had 1 of them"), "{error}");
     there.become_free(&["a", "c"]).await;

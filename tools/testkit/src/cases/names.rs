@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use ylock_core::engine::Patience;
-use ylock_core::{ClientName, Lock, Mode, Wait, Ylock};
+use ylock_core::{ClientName, Lock, Mode, Ylock};
 
 use crate::contestant::Contestant;
 use crate::{Client, Fixture, eventually};
@@ -87,7 +87,7 @@ pub async fn the_error_of_a_wait_that_is_over_says_who_was_before(fixture: Fixtu
     named(&holder, "the holder");
     let guard = holder.write().await;
     let options =
-        fixture.short_options().with_wait(Wait::For(fixture.harness().trip() * 12 + Duration::from_secs(1)));
+        fixture.short_options().with_max_wait(fixture.harness().trip() * 12 + Duration::from_secs(1));
     let impatient = gives_up.lock.with_options(options);
     let alone = over(&impatient, Mode::Write, &fixture).await;
     assert!(alone.contains("\"the holder\" held it to write (owner"), "{alone}");

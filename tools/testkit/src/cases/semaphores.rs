@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::task::JoinHandle;
 use ylock_core::engine::Inspection;
 use ylock_core::{
-    ErrorKind, Fairness, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Wait, Ylock,
+    ErrorKind, Fairness, LossReason, Options, Owner, Permit, Result, Semaphore, Unlocked, Ylock,
 };
 
 use super::listing::next;
@@ -383,7 +383,7 @@ pub async fn a_wait_for_a_permit_that_is_over_leaves_nothing(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let (held, time) = (acquire(&there, 1).await, fixture.soon() / 4);
     assert!(semaphore(&here, 1).acquire().within(time).await.unwrap().is_none());
-    let limited = semaphore(&here, 1).with_options(Options::default().with_wait(Wait::For(time)));
+    let limited = semaphore(&here, 1).with_options(Options::default().with_max_wait(time));
     let error = limited.acquire().await.unwrap_err();
     assert_eq!(
         (error.kind(), error.key().map(|key| key.name().to_owned())),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use tokio::sync::Barrier;
 use tokio::time::{Instant, sleep, timeout};
-use ylock_core::{Error, ErrorKind, Mode, Result, Unlocked, Wait};
+use ylock_core::{Error, ErrorKind, Mode, Result, Unlocked};
 
 use crate::patient::{answered, is_silence};
 use crate::{Client, Contender, Fixture, eventually, quiet_time, within};
@@ -146,8 +146,7 @@ pub async fn a_wait_of_ages_is_no_overflow(fixture: Fixture) {
 pub async fn the_wait_of_the_options_ends_in_timed_out(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let guard = here.write().await;
-    let options =
-        fixture.short_options().with_wait(Wait::For(fixture.harness().trip() + Duration::from_millis(50)));
+    let options = fixture.short_options().with_max_wait(fixture.harness().trip() + Duration::from_millis(50));
     let impatient = there.lock.with_options(options);
     let write = over(|| impatient.write()).await;
     let read = over(|| impatient.read()).await;

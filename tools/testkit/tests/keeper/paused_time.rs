@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tokio::time::{Instant, sleep};
-use ylock_core::{Guard, LossReason, MemoryStore, Options, Result, Unlocked, Wait, Ylock};
+use ylock_core::{Guard, LossReason, MemoryStore, Options, Result, Unlocked, Ylock};
 use ylock_testkit::{Call, CountsCalls, Fault, Faulty, KillableEngine, Outage, Process, poll_once};
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -100,7 +100,7 @@ async fn a_limited_wait_ends_on_time() {
             let (time, start) = (Duration::from_millis(millis), Instant::now());
             assert!(ylock.lock("group", "name").write().within(time).await.unwrap().is_none());
             took(start, time);
-            let limited = Options::default().with_wait(Wait::For(time));
+            let limited = Options::default().with_max_wait(time);
             let start = Instant::now();
             assert!(ylock.lock("group", "name").with_options(limited).read().await.is_err());
             took(start, time);

@@ -15,7 +15,7 @@ use ylock_core::engine::{Engine, Grant, Meter, Request};
 use ylock_core::layer::{Acquisition, End, Outcome};
 use ylock_core::{
     Error, ErrorKind, Guards, Layer, MemoryEngine, MemoryStore, MultiLock, Options, Owner, Result,
-    TwoPhaseLocking, Unlocked, Wait, Ylock,
+    TwoPhaseLocking, Unlocked, Ylock,
 };
 use ylock_testkit::{
     Call, CountsCalls, Log, LosesReplies, Outage, Slow, Wrapped, Wrapper, eventually, poll_once, within,
@@ -177,7 +177,7 @@ impl Witness {
 
 impl Layer for Witness {
     fn acquiring(&self, who: &Acquisition) -> Result<()> {
-        self.note("acquiring", who, who.wait);
+        self.note("acquiring", who, who.max_wait);
         if self.refuses == Some(who.key.name()) {
             return Err(Error::new(ErrorKind::Refused, "not this one"));
         }
@@ -210,9 +210,9 @@ async fn layers_are_told_of_each_lock_once_from_the_beginning_of_the_set_to_its_
     sleep(Duration::from_secs(3)).await;
     drop(guards.unwrap());
     let expected = [
-        "acquiring a Forever",
-        "acquiring b Forever",
-        "acquiring c Forever",
+        "acquiring a None",
+        "acquiring b None",
+        "acquiring c None",
         r#"acquired a ("Granted { waited: false }", 2)"#,
         r#"acquired b ("Granted { waited: true }", 2)"#,
         r#"acquired c ("Granted { waited: false }", 2)"#,
@@ -224,11 +224,15 @@ async fn layers_are_told_of_each_lock_once_from_the_beginning_of_the_set_to_its_
 
     let held = acquired(&there, &["a"]).await;
     assert!(set(&here, &["a", "b"]).acquire().now().await.unwrap().is_none());
-    let expected =
-        ["acquiring a No", "acquiring b No", r#"acquired a ("NotFree", 0)"#, r#"acquired b ("NotFree", 0)"#];
+    let expected = [
+        "acquiring a Some(0ns)",
+        "acquiring b Some(0ns)",
+        r#"acquired a ("NotFree", 0)"#,
+        r#"acquired b ("NotFree", 0)"#,
+    ];
     assert_eq!(witness.take(), expected);
     drop(poll_once(std::pin::pin!(set(&here, &["a"]).acquire())).await);
-    assert_eq!(witness.take(), ["acquiring a Forever", r#"acquired a ("Cancelled", 0)"#]);
+    assert_eq!(witness.take(), ["acquiring a None", r#"acquired a ("Cancelled", 0)"#]);
     drop(held);
 }
 
@@ -247,7 +251,7 @@ async fn a_layer_that_refuses_one_lock_refuses_the_set() {
 #[tokio::test(start_paused = true)]
 async fn a_set_that_times_out_says_what_it_waited_for_and_who_was_before() {
     let store = MemoryStore::new();
-    let here = Ylock::new(store.engine()).with_options(Options::default().with_wait(Wait::For(SOON)));
+    let here = Ylock::new(store.engine()).with_options(Options::default().with_max_wait(SOON));
     let there = Ylock::new(store.engine()).with_name("there").unwrap();
     let held = acquired(&there, &["b"]).await;
     let error = set(&here, &["a", "b", "c"]).acquire().await.unwrap_err();

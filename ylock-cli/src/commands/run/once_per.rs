@@ -1,9 +1,10 @@
 //! `ylock run --once-per`: at most once in each period, whichever client asks.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::Mutex;
-use ylock::{Completed, ErrorKind, JobLease, JobOutcome, Locks, Options, Period, Wait, Ylock};
+use ylock::{Completed, ErrorKind, JobLease, JobOutcome, Locks, Options, Period, Ylock};
 
 use super::Scene;
 use super::acquire::{Deadline, not_free};
@@ -89,9 +90,9 @@ fn ended(ran: JobOutcome<Ended>) -> Result<u8> {
 
 fn locks(ylock: &Ylock, arguments: &RunArguments, deadline: Deadline) -> Locks {
     let locks = ylock.locks(arguments.lock.key.group());
-    let wait = if arguments.no_wait { Some(Wait::No) } else { deadline.left().map(Wait::For) };
-    match wait {
-        Some(wait) => locks.with_options(Options::default().with_wait(wait)),
+    let max_wait = if arguments.no_wait { Some(Duration::ZERO) } else { deadline.left() };
+    match max_wait {
+        Some(max_wait) => locks.with_options(Options::default().with_max_wait(max_wait)),
         None => locks,
     }
 }

@@ -1,15 +1,15 @@
-//! The bound on how long a holder may have a lock.
+//! A limit that there may be none of.
 
 use std::time::Duration;
 
 use super::OptionValue;
 use crate::error::Result;
 
-/// The option `max_hold`: none, or the longest time of a hold.
+/// The options `max_wait` and `max_hold`: none, or the longest time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct MaxHold(pub(super) Option<Duration>);
+pub(super) struct Longest(pub(super) Option<Duration>);
 
-impl OptionValue for MaxHold {
+impl OptionValue for Longest {
     fn from_text(text: &str) -> Result<Self, String> {
         match text {
             "none" => Ok(Self(None)),
