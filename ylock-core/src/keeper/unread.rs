@@ -38,13 +38,19 @@ impl Entry {
 
     fn take_unread(&mut self, lease: Duration, now: Moment) -> Option<Holder> {
         let place = self.holders.iter_mut().position(|holder| {
-            let is_unread = holder.hold.is_unread();
-            let since = is_unread.then(|| {
-                let since = *holder.unread_since.get_or_insert(now);
-                holder.attendance.as_ref().map_or(since, |attendance| since.max(attendance.last()))
+            if !holder.hold.is_unread() {
+                return false;
+            }
+            let since = *holder.unread_since.get_or_insert(now);
+            let (since, lease) = holder.attendance.as_ref().map_or((since, lease), |attendance| {
+                (since.max(attendance.last()), lease.max(attendance.lease()))
             });
-            since.is_some_and(|since| now.since(since) >= lease) && holder.hold.take_back()
+            now.since(since) >= lease && holder.hold.take_back()
         })?;
-        Some(self.holders.remove(place))
+        let holder = self.holders.remove(place);
+        if let Some(attendance) = &holder.attendance {
+            attendance.take_from();
+        }
+        Some(holder)
     }
 }

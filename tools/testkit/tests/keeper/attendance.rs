@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ylock_core::{Acquirable, Acquire, MemoryStore, Options, Ylock};
-use ylock_testkit::{Faulty, Slow, within};
+use ylock_core::engine::{Engine, Grant, Request};
+use ylock_core::{Acquirable, Acquire, MemoryEngine, MemoryStore, Options, Result, Ylock};
+use ylock_testkit::{Faulty, Slow, Wrapped, Wrapper, eventually, within};
 
 const LEASE: Duration = Duration::from_secs(10);
 const FEW_LEASES: Duration = Duration::from_secs(35);
@@ -62,6 +63,66 @@ async fn a_call_for_a_permit_that_is_not_polled_keeps_no_other_from_one() {
     drop(permit);
     let permit = within(FEW_LEASES, "it is polled again", call).await.unwrap();
     assert!(permit.is_valid());
+}
+
+/// It does not wait for the last lock while others may have the first.
+#[tokio::test(start_paused = true)]
+async fn a_set_that_has_lost_a_lock_on_its_way_takes_it_again_before_the_next_is_free() {
+    let [holder, stands, other] = clients();
+    let _b = holder.lock("group", "b").write().await.unwrap();
+    let mut set = stands.multi_lock().write("group", "a").write("group", "b").acquire();
+    waits(&mut set).await;
+    drop(within(FEW_LEASES, "the lock goes on", other.lock("group", "a").write()).await.unwrap());
+    let _set = tokio::spawn(set);
+    let is_taken = async || other.lock("group", "a").write().now().await.unwrap().is_none();
+    eventually(FEW_LEASES, "it has the first lock again", is_taken).await;
+}
+
+/// Nothing was taken from it: it goes on where it was.
+#[tokio::test(start_paused = true)]
+async fn a_set_that_has_nothing_yet_keeps_its_place_although_it_is_polled_seldom() {
+    let [holder, seldom, other] = clients();
+    let a = holder.lock("group", "a").write().await.unwrap();
+    let mut set = seldom.multi_lock().write("group", "a").write("group", "b").acquire();
+    waits(&mut set).await;
+    let later = tokio::spawn(other.lock("group", "a").write());
+    tokio::time::sleep(LEASE * 6 / 5).await;
+    waits(&mut set).await;
+    let set = tokio::spawn(set);
+    tokio::time::sleep(LEASE / 5).await;
+    drop(a);
+    let guards = within(FEW_LEASES, "its turn", set).await.unwrap().unwrap();
+    assert!(guards.is_valid() && !later.is_finished());
+}
+
+/// A store that grants a shorter lease than it is asked for.
+#[derive(Debug)]
+struct Short(MemoryEngine);
+
+impl Wrapper for Short {
+    fn inner(&self) -> &dyn Engine {
+        &self.0
+    }
+
+    async fn acquire(&self, request: &Request) -> Result<Option<Grant>> {
+        let mut short = request.clone();
+        short.lease = short.lease.min(LEASE);
+        self.0.acquire(&short).await
+    }
+}
+
+/// It notes that it is polled three times in the lease that it has asked for.
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_polled_keeps_its_locks_where_the_store_grants_a_shorter_lease() {
+    let (store, options) = (MemoryStore::new(), Options::default().with_lease(LEASE * 6));
+    let here = Ylock::from_arc(Arc::new(Wrapped(Short(store.engine())))).with_options(options);
+    let other = Ylock::new(store.engine()).with_options(Options::default().with_lease(LEASE));
+    let b = other.lock("group", "b").write().await.unwrap();
+    let set = tokio::spawn(here.multi_lock().write("group", "a").write("group", "b").acquire());
+    tokio::time::sleep(LEASE).await;
+    assert!(other.lock("group", "a").write().within(LEASE * 5).await.unwrap().is_none());
+    drop(b);
+    assert!(within(FEW_LEASES, "its turn", set).await.unwrap().unwrap().is_valid());
 }
 
 /// All calls of a client share its read of the clients' lock, which one of them asks for first.
