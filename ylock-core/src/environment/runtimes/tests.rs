@@ -38,6 +38,14 @@ async fn all_run() {
     }
 }
 
+/// Waits until no task looks at the runtimes of the program. Returns whether that came soon.
+fn ends_looking(runtimes: &Runtimes) -> bool {
+    (0..SOON.as_millis()).any(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        !runtimes.is_looking.load(Ordering::Acquire)
+    })
+}
+
 /// A future that tells on which thread it runs.
 fn tells_its_thread() -> (BoxFuture, Receiver<Option<String>>) {
     let (sender, receiver) = channel();
@@ -334,11 +342,7 @@ fn work_that_is_left_after_a_look_has_ended_is_found_too() {
             runtimes.spawn(future);
         }
         assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"), "{round}");
-        let ended = (0..SOON.as_millis()).any(|_| {
-            std::thread::sleep(Duration::from_millis(1));
-            !runtimes.is_looking.load(Ordering::Acquire)
-        });
-        assert!(ended, "{round} look");
+        assert!(ends_looking(&runtimes), "{round} look");
     }
 }
 
@@ -369,6 +373,7 @@ fn work_of_a_worker_that_blocks_goes_on_although_another_worker_moves() {
     });
     assert_eq!(thread.recv_timeout(SOON).unwrap().as_deref(), Some("ylock"));
     assert_eq!(count(&runtimes), 1, "the runtime is not left");
+    assert!(ends_looking(&runtimes), "there is no work in it any more");
     drop(leave);
     main.block_on(worker).unwrap();
 }
@@ -398,6 +403,44 @@ fn work_that_a_worker_wakes_before_it_blocks_is_dropped_although_another_worker_
     assert_eq!(of_other.try_recv(), Err(TryRecvError::Empty), "it waits, and was not woken");
     drop(leave);
     main.block_on(worker).unwrap();
+}
+
+#[test]
+fn a_task_that_is_woken_while_it_is_polled_is_due_when_that_has_ended() {
+    let (runtimes, idle) = (runtimes(), current_thread());
+    entered(&runtimes, &idle);
+    let known = Arc::clone(&runtimes.known.load()[0]);
+    let (tells, told) = channel();
+    let of_task = Arc::downgrade(&known);
+    let future = std::future::poll_fn(move |context| {
+        context.waker().wake_by_ref();
+        let known = of_task.upgrade().unwrap();
+        tells.send(known.tasks.take_overlooked(1).len()).unwrap();
+        std::task::Poll::Pending
+    });
+    idle.block_on(async {
+        runtimes.spawn(Box::pin(future));
+        all_run().await;
+    });
+    assert_eq!(told.recv_timeout(SOON), Ok(0), "a thread has it");
+    assert_eq!(known.tasks.take_overlooked(1).len(), 1);
+}
+
+/// A runtime that goes on has nothing left of them.
+#[test]
+fn the_tasks_that_were_taken_from_a_runtime_end_there() {
+    let (runtimes, idle) = (runtimes(), current_thread());
+    let (future, polled) = never_ends();
+    idle.block_on(async {
+        runtimes.spawn(future);
+        all_run().await;
+    });
+    polled.recv_timeout(SOON).unwrap();
+    let known = Arc::clone(&runtimes.known.load()[0]);
+    runtimes.abandon(&known, SOON);
+    drop(known);
+    idle.block_on(all_run());
+    assert_eq!(idle.metrics().num_alive_tasks(), 0);
 }
 
 #[test]
