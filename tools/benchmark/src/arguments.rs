@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 
-use crate::matrix::{CONTENDERS, HOLDS, Place, Point, ROUND_TRIPS, points};
+use crate::matrix::{CONTENDERS, Call, HOLDS, Lock, Names, Place, Point, ROUND_TRIPS, points};
 
 /// The old lock of the thesis against its queue lock.
 #[derive(Debug, Parser)]
@@ -19,6 +19,9 @@ pub(crate) struct Arguments {
     /// Only the queue without and with contenders that tell each other, on the real cluster
     #[arg(long, conflicts_with = "simulated")]
     told: bool,
+    /// Prints what the queue lock does at a hot name where all nodes and clients of the simulation share so many cores; keeps nothing
+    #[arg(long, value_name = "N", conflicts_with_all = ["real", "told"], value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    pub(crate) cores: Option<u32>,
     /// A small part of the matrix, for a short time each
     #[arg(long)]
     pub(crate) quick: bool,
@@ -64,6 +67,16 @@ impl Arguments {
         };
         let mut points = points(places, &contenders, &holds);
         points.retain(|point| !self.told || point.compares_told());
+        points
+    }
+
+    /// Returns the points of a simulated machine with cores that are shared.
+    pub(crate) fn points_with_cores(&self) -> Vec<Point> {
+        let places = [Place::Simulated { round_trip_micros: ROUND_TRIPS[0] }];
+        let mut points = self.points(&places);
+        points.retain(|point| {
+            (point.names, point.call, point.lock) == (Names::Hot, Call::GetLock, Lock::Queue)
+        });
         points
     }
 

@@ -7,6 +7,7 @@ mod budget;
 mod chart;
 mod columns;
 mod contender;
+mod cores;
 mod counting;
 mod critical_section;
 mod figures;
@@ -34,6 +35,9 @@ use crate::results::Results;
 
 fn main() -> Result<()> {
     let arguments = Arguments::parse();
+    if let Some(cores) = arguments.cores {
+        return run::with_cores(&arguments, cores);
+    }
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = arguments.folder(&workspace);
     if !arguments.render_only {

@@ -11,6 +11,8 @@ use parking_lot::Mutex;
 
 use crate::arguments::Arguments;
 use crate::budget::Budget;
+use crate::cores::Cores;
+use crate::figures::Quantiles;
 use crate::machine;
 use crate::matrix::{Place, Point};
 use crate::real::Cluster;
@@ -37,6 +39,27 @@ pub(crate) fn all(arguments: &Arguments, folder: &Path) -> Result<()> {
     }
     if arguments.is_real() {
         real_points(&missing(&[Place::Real]), arguments.quick, &mut writer)?;
+    }
+    Ok(())
+}
+
+/// Prints what comes out where the nodes and clients of the simulation share so many cores.
+pub(crate) fn with_cores(arguments: &Arguments, cores: u32) -> Result<()> {
+    for point in arguments.points_with_cores() {
+        let Some(time) = round_trip(point.place) else { continue };
+        let budget = Budget::of(&point, arguments.quick);
+        let record = simulated::run(point, time, budget, Some(&Cores::new(cores)))?;
+        let gap = record.gap_millis.unwrap_or(Quantiles { p50: 0.0, p99: 0.0, max: 0.0 });
+        println!(
+            "{cores} cores, {:4} contenders, hold {} ms: {:7.1} grants/s {:6.1} requests/grant, gap p50 {:.1} p99 {:.1} ms, Jain index {:.3}",
+            point.contenders,
+            point.hold_millis,
+            record.grants_per_second,
+            record.requests_per_grant().unwrap_or_default(),
+            gap.p50,
+            gap.p99,
+            record.jain.unwrap_or_default(),
+        );
     }
     Ok(())
 }
@@ -108,7 +131,7 @@ impl Queue<'_> {
 
     fn run(&self, point: Point) -> Result<()> {
         let Some(time) = round_trip(point.place) else { return Ok(()) };
-        let record = simulated::run(point, time, Budget::of(&point, self.quick))?;
+        let record = simulated::run(point, time, Budget::of(&point, self.quick), None)?;
         keep(*self.writer.lock(), record)
     }
 }

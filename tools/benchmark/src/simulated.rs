@@ -16,6 +16,7 @@ use ylock_simulation::world::{Actor, World};
 
 use crate::budget::Budget;
 use crate::contender::{Contender, LEASE};
+use crate::cores::{Computing, Cores};
 use crate::counting::Counting;
 use crate::figures::Quantiles;
 use crate::matrix::Point;
@@ -31,8 +32,14 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 const FOR_EVER: u64 = u64::MAX;
 
 /// Runs one point.
-pub(crate) fn run(point: Point, round_trip: Duration, budget: Budget) -> Result<Record> {
+pub(crate) fn run(
+    point: Point,
+    round_trip: Duration,
+    budget: Budget,
+    cores: Option<&Arc<Cores>>,
+) -> Result<Record> {
     let mut scene = Scene::new(point.seed(), round_trip);
+    scene.cores = cores.cloned();
     let requests = Arc::new(AtomicU64::new(0));
     let options = CassandraOptions::new("simulated")
         .with_host("simulated", 9042)
@@ -59,6 +66,8 @@ struct Scene {
     cluster: Arc<Cluster>,
     chance: Chance,
     actors: Vec<Actor>,
+    /// Those that all share; without them computing takes no time.
+    cores: Option<Arc<Cores>>,
 }
 
 impl Scene {
@@ -75,7 +84,7 @@ impl Scene {
             read_repair: true,
         };
         let cluster = Cluster::new(&world, weather, &[0; 3], chance.fork());
-        Self { world, cluster, chance, actors: Vec::new() }
+        Self { world, cluster, chance, actors: Vec::new(), cores: None }
     }
 
     /// Creates a process with clocks that are right.
@@ -87,10 +96,14 @@ impl Scene {
 
     fn contender(&mut self, number: u32, options: &CassandraOptions, requests: &Arc<AtomicU64>) -> Contender {
         let (_, clocks) = self.client();
-        let store: Arc<dyn Store> =
+        let mut store: Arc<dyn Store> =
             Arc::new(Connection::new(&self.world, &self.cluster, &clocks, REQUEST_TIMEOUT));
-        let store = Arc::new(Counting { store, requests: Arc::clone(requests) });
         let environment: Arc<dyn Environment> = clocks;
+        if let Some(cores) = &self.cores {
+            let (environment, cores) = (Arc::clone(&environment), Arc::clone(cores));
+            store = Arc::new(Computing { store, environment, cores });
+        }
+        let store = Arc::new(Counting { store, requests: Arc::clone(requests) });
         let engine = Arc::new(CassandraEngine::over(store, Arc::clone(&environment), options));
         Contender { number, engine, environment }
     }
@@ -133,7 +146,7 @@ mod tests {
     fn tiny(names: Names, call: Call, lock: Lock) -> Record {
         let place = Place::Simulated { round_trip_micros: ROUND_TRIP };
         let point = Point { place, names, call, contenders: 3, hold_millis: 1, lock };
-        run(point, Duration::from_micros(ROUND_TRIP), Budget::of(&point, true)).unwrap()
+        run(point, Duration::from_micros(ROUND_TRIP), Budget::of(&point, true), None).unwrap()
     }
 
     #[test]
