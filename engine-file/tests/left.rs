@@ -99,7 +99,8 @@ async fn the_pipe_of_a_dead_client_stays_until_all_that_it_has_left_is_gone() {
     let pipe = folder.clients().into_iter().find(|pipe| !before.contains(pipe)).unwrap();
     drop(dies);
     let file = locked(&folder, "alice");
-    // Each client that comes clears away what dead ones have left. Another one, if the background task of this one was just looking for something.
+    // Each client that comes clears away what dead ones have left. One is not enough: the background
+    // task of the client that is dropped may still have it, for a moment.
     eventually(SOON, "what is not locked is cleared", async || {
         folder.client().await.close().await.unwrap();
         !folder.locks().contains(&"users=bob".to_owned())

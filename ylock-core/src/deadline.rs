@@ -7,6 +7,12 @@ use crate::environment::{Environment, Moment};
 /// The longest wait of a request that only tries.
 pub(crate) const AT_ONCE: Option<Duration> = Some(Duration::ZERO);
 
+/// Returns the message of an acquisition that has waited for as long as its options say. `what` says
+/// that it was not granted.
+pub(crate) fn timed_out(what: &str, max_wait: Option<Duration>) -> String {
+    format!("{what} within the max_wait of the options, {:?}", max_wait.unwrap_or_default())
+}
+
 /// Until when a call waits that makes several requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Deadline {

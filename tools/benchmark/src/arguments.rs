@@ -19,8 +19,8 @@ pub(crate) struct Arguments {
     /// Only the queue without and with contenders that tell each other, on the real cluster
     #[arg(long, conflicts_with = "simulated")]
     told: bool,
-    /// Prints what the queue lock does at a hot name where all nodes and clients of the simulation share so many cores; keeps nothing
-    #[arg(long, value_name = "N", conflicts_with_all = ["real", "told"], value_parser = clap::value_parser!(u32).range(1..=1_024))]
+    /// Prints what the queue lock does at a hot name where all nodes and clients of the simulation share so many cores, and keeps nothing
+    #[arg(long, value_name = "N", conflicts_with_all = ["real", "told", "out", "again", "render_only"], value_parser = clap::value_parser!(u32).range(1..=1_024))]
     pub(crate) cores: Option<u32>,
     /// A small part of the matrix, for a short time each
     #[arg(long)]

@@ -1,5 +1,6 @@
-//! A simulated machine whose cores are shared by all nodes and clients, as where a cluster and its clients are measured on one: a request waits for a core,
-//! and a read takes longer the more rows it has to show.
+//! A simulated machine whose cores are shared by all nodes and clients, as where a cluster and its
+//! clients are measured on one: a request waits for a core, and a read takes longer the more rows it
+//! has to show.
 
 use std::sync::Arc;
 use std::time::Duration;

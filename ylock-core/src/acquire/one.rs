@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::told::{acquisition, layers_over, tell};
 use super::work::new_owner;
+use crate::deadline::timed_out;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;
 use crate::keeper::{AcquireArgs, Acquired, Before, Site};
@@ -19,9 +20,7 @@ pub(crate) async fn acquire_or_time_out(terms: &Terms, key: Key, mode: Mode, at:
     let (max_wait, before) = (terms.handle.options.max_wait(), OnceLock::new());
     let acquired = acquire_within(terms, key.clone(), mode, max_wait, Some(&before), at).await?;
     acquired.ok_or_else(|| {
-        let max_wait = max_wait.unwrap_or_default();
-        let mut message =
-            format!("the {mode} lock was not granted within the max_wait of the options, {max_wait:?}");
+        let mut message = timed_out(&format!("the {mode} lock was not granted"), max_wait);
         if let Some(before) = before.get() {
             message.push_str(&format!(": {before}"));
         }

@@ -14,6 +14,7 @@ use super::effects::{Effects, Reply};
 use super::self_wait::{Caller, Site};
 use super::waiter::Waiter;
 use super::{Acquired, Admission, Hold, Keeper, closed};
+use crate::deadline::AT_ONCE;
 use crate::environment::Moment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
@@ -55,7 +56,7 @@ impl AcquireArgs<'_> {
     }
 
     fn tries(&self) -> bool {
-        self.max_wait.is_some_and(|limit| limit.is_zero())
+        self.max_wait == AT_ONCE
     }
 }
 

@@ -8,7 +8,7 @@ use super::taking::{Missed, Taking};
 use super::told::Told;
 use super::wanted::Member;
 use crate::acquire::{Acquirable, Call, Reentrant, owner_of};
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, timed_out};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keeper::{AcquiringSet, Site};
 use crate::layer::Outcome;
@@ -23,9 +23,8 @@ pub(super) async fn acquire_or_time_out(terms: &Terms, members: &[Member], at: S
         Err(missed) => missed,
     };
     let (Member { key, mode }, had, all) = (&members[missed.place], missed.place, members.len());
-    let mut message = format!(
-        "a set of {all} locks was not granted within the max_wait of the options, {max_wait:?}: it had {had} of them and waited for the {mode} lock"
-    );
+    let mut message = timed_out(&format!("a set of {all} locks was not granted"), max_wait);
+    message.push_str(&format!(": it had {had} of them and waited for the {mode} lock"));
     if let Some(before) = missed.before {
         message.push_str(&format!(": {before}"));
     }

@@ -10,8 +10,7 @@ use futures_util::future::join_all;
 
 use super::leases::first_lost;
 use super::wanted::Member;
-use crate::deadline::AT_ONCE;
-use crate::deadline::Deadline;
+use crate::deadline::{AT_ONCE, Deadline};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::keeper::{AcquireArgs, Acquired, Attendance, Before, Site, attended};

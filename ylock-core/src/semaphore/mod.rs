@@ -14,7 +14,7 @@ pub(crate) use inspect::{inspect, is_in_use, revoke, revoke_some};
 pub use permit::{Permit, PermitLease};
 
 use crate::acquire::{Acquirable, Acquire, Call, acquisition, layers_over, tell};
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, timed_out};
 use crate::error::{Error, ErrorKind, Result};
 use crate::key::Key;
 use crate::layer::Outcome;
@@ -145,10 +145,7 @@ impl Acquirable for Permit {
         let max_wait = call.terms.options().max_wait();
         acquire_within(&call, max_wait).await?.ok_or_else(|| {
             let permits = call.target.permits;
-            let message = format!(
-                "none of the {permits} permits was granted within the max_wait of the options, {:?}",
-                max_wait.unwrap_or_default()
-            );
+            let message = timed_out(&format!("none of the {permits} permits was granted"), max_wait);
             let error = Error::new(ErrorKind::TimedOut, message);
             match &call.target.name {
                 Ok(name) => error.with_key(name),

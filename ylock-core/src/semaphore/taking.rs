@@ -13,8 +13,7 @@ use futures_util::stream::FuturesUnordered;
 
 use super::keys::{Keys, permits_of};
 use super::permit::Permit;
-use crate::deadline::AT_ONCE;
-use crate::deadline::Deadline;
+use crate::deadline::{AT_ONCE, Deadline};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::guard::Guard;

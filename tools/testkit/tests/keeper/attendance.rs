@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ylock_core::engine::{Engine, Grant, Request};
-use ylock_core::{Acquirable, Acquire, MemoryEngine, MemoryStore, Options, Result, Ylock};
+use ylock_core::{Acquirable, Acquire, Guards, MemoryEngine, MemoryStore, Options, Result, Ylock};
 use ylock_testkit::{Faulty, Slow, Wrapped, Wrapper, eventually, within};
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -23,12 +23,18 @@ async fn waits<G: Acquirable>(call: &mut Acquire<G>) {
     assert!(tokio::time::timeout(Duration::from_millis(10), waiting).await.is_err(), "it waits");
 }
 
+/// Returns a set of "a" and "b" that was polled until it waits for one of them.
+async fn set_that_waits(client: &Ylock) -> Acquire<Guards> {
+    let mut set = client.multi_lock().write("group", "a").write("group", "b").acquire();
+    waits(&mut set).await;
+    set
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_set_on_its_way_that_is_not_polled_gives_its_locks_to_others_and_begins_anew() {
     let [holder, stands, other] = clients();
     let b = holder.lock("group", "b").write().await.unwrap();
-    let mut set = stands.multi_lock().write("group", "a").write("group", "b").acquire();
-    waits(&mut set).await;
+    let set = set_that_waits(&stands).await;
     assert!(other.lock("group", "a").write().now().await.unwrap().is_none());
     let a = within(FEW_LEASES, "the lock goes on", other.lock("group", "a").write()).await.unwrap();
     drop(b);
@@ -70,8 +76,7 @@ async fn a_call_for_a_permit_that_is_not_polled_keeps_no_other_from_one() {
 async fn a_set_that_has_lost_a_lock_on_its_way_takes_it_again_before_the_next_is_free() {
     let [holder, stands, other] = clients();
     let _b = holder.lock("group", "b").write().await.unwrap();
-    let mut set = stands.multi_lock().write("group", "a").write("group", "b").acquire();
-    waits(&mut set).await;
+    let set = set_that_waits(&stands).await;
     drop(within(FEW_LEASES, "the lock goes on", other.lock("group", "a").write()).await.unwrap());
     let _set = tokio::spawn(set);
     let is_taken = async || other.lock("group", "a").write().now().await.unwrap().is_none();
@@ -83,8 +88,7 @@ async fn a_set_that_has_lost_a_lock_on_its_way_takes_it_again_before_the_next_is
 async fn a_set_that_has_nothing_yet_keeps_its_place_although_it_is_polled_seldom() {
     let [holder, seldom, other] = clients();
     let a = holder.lock("group", "a").write().await.unwrap();
-    let mut set = seldom.multi_lock().write("group", "a").write("group", "b").acquire();
-    waits(&mut set).await;
+    let mut set = set_that_waits(&seldom).await;
     let later = tokio::spawn(other.lock("group", "a").write());
     tokio::time::sleep(LEASE * 6 / 5).await;
     waits(&mut set).await;

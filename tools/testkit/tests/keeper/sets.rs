@@ -257,7 +257,10 @@ async fn a_set_that_times_out_says_what_it_waited_for_and_who_was_before() {
     let error = set(&here, &["a", "b", "c"]).acquire().await.unwrap_err();
     assert_eq!((error.kind(), error.key().unwrap().name()), (ErrorKind::TimedOut, "b"));
     let text = error.to_string();
-    assert!(text.contains("a set of 3 locks") && text.contains("had 1 of them"), "{text}");
+    assert!(
+        text.contains("a set of 3 locks") && text.contains("max_wait of the options, 5s: it had 1 of them"),
+        "{text}"
+    );
     assert!(text.contains("client \"there\" held it to write"), "{text}");
     drop(held);
 }
