@@ -39,7 +39,7 @@ use own_server::{Disk, OwnServer};
 use tokio::task::JoinHandle;
 use ylock_core::{ErrorKind, Guard, LossReason, Options, Ylock};
 use ylock_engine_redis::{RedisEngine, RedisOptions};
-use ylock_testkit::own_servers::{until, within};
+use ylock_testkit::own_servers::{free_port, until, within};
 use ylock_testkit::quiet_time;
 
 const LEASE: Duration = Duration::from_secs(6);
@@ -263,7 +263,9 @@ async fn a_replica_and_a_node_of_a_cluster_are_refused() {
     let server = OwnServer::start(Disk::Nothing).await;
     let replica =
         OwnServer::start_with(Disk::Nothing, &["--replicaof", "127.0.0.1", &server.port().to_string()]).await;
-    let node = OwnServer::start_with(Disk::Nothing, &["--cluster-enabled", "yes"]).await;
+    let bus = free_port("127.0.0.1").to_string();
+    let words = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+    let node = OwnServer::start_with(Disk::Nothing, &words).await;
     for (server, part) in [(replica, "is a replica"), (node, "part of a cluster")] {
         let error = RedisEngine::connect(&server.options()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config, "{error}");

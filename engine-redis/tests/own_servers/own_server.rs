@@ -42,7 +42,7 @@ impl OwnServer {
         let mut program = program(port, disk, &folder, more);
         program.envs(variables.iter().cloned());
         let child = spawn(&mut program);
-        let server = Self { port, folder, program, child };
+        let mut server = Self { port, folder, program, child };
         server.await_answer().await;
         server
     }
@@ -117,9 +117,11 @@ impl OwnServer {
         own_servers::signal(&self.child, name);
     }
 
-    async fn await_answer(&self) {
+    async fn await_answer(&mut self) {
         let answering = async {
             while self.try_command(&["PING"]).await.is_err() {
+                let ended = self.child.try_wait().expect("a child of this process");
+                assert_eq!(ended, None, "the server on port {} has ended", self.port);
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };

@@ -174,7 +174,7 @@ pub async fn single_locks_in_opposite_orders_wait_for_each_other(fixture: Fixtur
         async move {
             let held = locks.write(first).await.unwrap();
             both_hold.wait().await;
-            let second = locks.write(second).within(time).await.unwrap();
+            let second = answered(|| locks.write(second).within(time)).await.unwrap();
             both_know.wait().await;
             drop(held);
             second.is_some()
@@ -251,10 +251,10 @@ pub async fn a_set_that_comes_too_late_leaves_nothing(fixture: Fixture) {
     let (here, there) = (fixture.client().await, fixture.client().await);
     let held = acquire(&set(&there, &["b"])).await;
     let (many, time) = (set(&here, &["a", "b", "c"]), fixture.soon() / 4);
-    assert!(many.acquire().within(time).await.unwrap().is_none());
+    assert!(answered(|| many.acquire().within(time)).await.unwrap().is_none());
     there.become_free(&["a", "c"]).await;
-    let error =
-        many.clone().with_options(Options::default().with_max_wait(time)).acquire().await.unwrap_err();
+    let limited = many.clone().with_options(Options::default().with_max_wait(time));
+    let error = answered(|| limited.acquire()).await.unwrap_err();
     assert_eq!((error.kind(), error.key()), (ErrorKind::TimedOut, Some(&key(&fixture, "b"))));
     assert!(error.to_string().contains("had 1 of them"), "{error}");
     there.become_free(&["a", "c"]).await;
