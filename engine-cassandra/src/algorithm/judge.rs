@@ -11,7 +11,7 @@ use ylock_core::engine::{AcquisitionId, Ticket};
 use ylock_core::{Fairness, Mode, Owner, StoreToken};
 
 use super::notebook::Dead;
-use super::store::{Partition, Row, SeenRow, Slot, State};
+use super::store::{LastTokens, Partition, Row, SeenRow, Slot, State};
 
 /// A contender, as it last wrote itself.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,37 @@ impl Contender {
     /// Returns how many contenders that conflict and have not entered go first.
     pub(crate) fn before(&self, look: &Partition) -> usize {
         self.others(look).filter(|place| self.is_before(place)).count()
+    }
+
+    /// Returns whether the last tokens will show when what stands in the way leaves: whoever has entered gives its token back, and each of these
+    /// tokens is above the last one. They do not show that a claim is taken back, so the first looks itself while one stands beside its own.
+    pub(crate) fn is_shown_by_tokens(&self, look: &Partition) -> bool {
+        let is_in_the_way = |place: Place| place.is_in_main() && self.conflicts_with(&place);
+        let others = look.rows.iter().filter(|seen| seen.slot != self.slot);
+        let mut in_the_way = others
+            .filter_map(|seen| Some((seen, seen.row.as_ref()?)))
+            .filter(|(seen, row)| Place::all_of(seen.slot, row).any(is_in_the_way));
+        let is_awaited = |row: &Row| match (self.claimed, self.before(look)) {
+            (Some(_), 0) => row.state == State::Held,
+            // Until the first has entered, the second has nothing to do.
+            (None, 1) => row.state == State::Claimed,
+            _ => false,
+        };
+        in_the_way.all(|(seen, row)| {
+            let claim = seen.present_claim();
+            is_awaited(row)
+                && claim.is_some_and(|claim| Some(claim.token) > look.last_tokens().of(claim.mode))
+        })
+    }
+
+    /// Returns whether no other client goes first any more, by the last tokens that were read after the look: the only one that did had claimed,
+    /// and has given back just that token.
+    pub(crate) fn is_first_after(&self, look: &Partition, last: LastTokens) -> bool {
+        let mut before = self.others(look).filter(|place| self.is_before(place));
+        let (Some(only), None) = (before.next(), before.next()) else { return false };
+        let row = look.rows.iter().find(|seen| seen.slot == only.slot);
+        let claim = row.and_then(SeenRow::present_claim).filter(|_| only.state == State::Claimed);
+        claim.is_some_and(|claim| Some(claim.token) == last.of(claim.mode))
     }
 
     /// Returns how many clients wait earlier in the line, and are not `dead`: they bury what is dead before this one does. All of them count,

@@ -1,12 +1,12 @@
 //! Decides how long a waiter pauses between two looks.
 //!
 //! Cassandra does not tell waiters that a lock is free, so they look again. Two of them look often: the first in the queue, which waits
-//! for the holder to leave, and the second, which must claim as soon as the first has entered. The others look in proportion to how
-//! long they still have to wait: then the looks per hand-over grow with the logarithm of the queue's length, not with the length.
+//! for the holder to leave, and the second, which must claim as soon as the first has entered or left. The others sleep for most of the
+//! time that they still have to wait: then the looks of one wait grow with the logarithm of the queue's length.
 //!
-//! It matters what is learnt, and from what: a pause must not be derived from how fast the queue moves, because that contains the
-//! pauses. A queue that was slow once would stay slow. So pauses are derived from how long holders are inside and how fast the store
-//! answers, and both are taken for less rather than more.
+//! A waiter that sleeps past its turn keeps all those behind it waiting, so pauses are taken for less rather than more. How fast the queue
+//! moves contains the pauses of waiters: were pauses derived from that alone, a queue that was slow once would stay slow. So they are derived
+//! from how long holders are inside and how fast the store answers, and what was seen of the queue counts up to twice that.
 
 use std::time::Duration;
 
@@ -22,11 +22,21 @@ const LONGEST: Duration = Duration::from_millis(500);
 /// The part of the time for which the holder has been inside after which the first two waiters look again: a long hold costs few looks,
 /// and its end is found out late by a twelfth at most.
 const PART_OF_HOLD: u32 = 12;
-/// The time that the second waiter adds to a pause: the first must find out first, and has to be let in.
+/// The part of what holds have lasted after which they look again where the holder may leave at any moment.
+const PART_OF_UNKNOWN_HOLD: u32 = 16;
+/// The time that the second waiter adds to a pause at least, and the part of a hold: the first must find out first, and has to be let in; and
+/// the second need not know of that before the first leaves again.
 const BEHIND_THE_FIRST: Duration = Duration::from_millis(2);
-/// The duration of a hand-over, in looks: a release, the look that finds it, and half a pause.
-const LOOKS_PER_HAND_OVER: u32 = 3;
-
+const PART_BEHIND_THE_FIRST: u32 = 6;
+/// The part of the expected time that a waiter further behind sleeps before it looks how far the queue has come.
+const PART_OF_TURNS: (u32, u32) = (4, 5);
+/// The longest pause grows by [`LONGEST`] with so many places, up to [`LONGEST_FAR_BEHIND`].
+const PLACES_OF_LONGEST: usize = 4;
+const LONGEST_FAR_BEHIND: Duration = Duration::from_secs(5);
+/// How slowly it is learnt that requests take longer: one that was slow for once, as at a common start, makes no waiter late.
+const SLOWLY: u32 = 8;
+/// The looks in which the first in line shows that it has entered, if it stays inside.
+const LOOKS_TO_SHOW: u32 = 4;
 /// The looks in which a client that was told enters and says so, and twice that.
 const LOOKS_TO_ENTER: u32 = 8;
 
@@ -35,8 +45,10 @@ const LOOKS_TO_ENTER: u32 = 8;
 pub(super) struct Estimates {
     /// The time for which holders are inside, rather less than more.
     hold: Duration,
-    /// The time that a look takes.
+    /// The time that a look takes, rather less than more.
     look: Duration,
+    /// The time that a write takes, rather less than more.
+    write: Duration,
 }
 
 /// The observations of one waiter.
@@ -44,6 +56,10 @@ pub(super) struct Estimates {
 pub(super) struct Pace {
     pub(super) estimates: Estimates,
     last: Option<Observation>,
+    /// How many were before the waiter at the last look, and when that was.
+    place: Option<(usize, Moment)>,
+    /// What a turn took, by the last progress that was seen, or by the time since then if that is longer.
+    seen_turn: Option<Duration>,
 }
 
 /// The acquisition that was inside at the last look, if any, and since and until when that has been seen.
@@ -52,32 +68,104 @@ struct Observation {
     inside: Option<(AcquisitionId, State)>,
     since: Moment,
     until: Moment,
+    /// The end of the last look before it was inside. Without one nothing is known of when it began.
+    after: Option<Moment>,
 }
 
 impl Pace {
     /// Creates the pace of a waiter, which knows what other waiters of its client have learnt.
     pub(super) fn new(estimates: Estimates) -> Self {
-        Self { estimates, last: None }
+        Self { estimates, last: None, place: None, seen_turn: None }
     }
 
     /// Notes that a look took this long.
     pub(super) fn looked_for(&mut self, time: Duration) {
-        self.estimates.look = average(self.estimates.look, time);
+        self.estimates.look = rather_less(self.estimates.look, time);
+    }
+
+    /// Notes that a write took this long.
+    pub(super) fn wrote_for(&mut self, time: Duration) {
+        self.estimates.write = rather_less(self.estimates.write, time);
     }
 
     /// Returns the pause before the next look, for a waiter with so many `before` it that have not entered.
     pub(super) fn pause(&mut self, before: usize, look: &Partition, now: Moment) -> Duration {
+        self.note_progress(before, now);
         let observation = self.observe(look, now, before);
-        let seen_for = observation.until.since(observation.since);
-        let left = (self.expected_hold(observation) * 7 / 8).saturating_sub(seen_for);
-        let next_look = left.max(seen_for / PART_OF_HOLD);
         match before {
-            0 => next_look.min(LONGEST),
-            1 => (next_look + BEHIND_THE_FIRST).min(LONGEST),
+            0 | 1 => self.pause_in_front(before, observation),
             // That no waiter enters may be due to such a pause, so it must not make the next one longer.
-            _ => self
-                .estimates
-                .pause_behind(before, if observation.is_held() { seen_for } else { Duration::ZERO }),
+            _ => {
+                let seen_for = if observation.is_held() { observation.seen_for() } else { Duration::ZERO };
+                let least = self.estimates.turn(seen_for);
+                // Before the queue has moved, nothing is known of how fast it does.
+                let (turn, longest) =
+                    self.seen_turn.map_or((least, LONGEST), |seen| (seen.min(least * 2), longest(before)));
+                pause_behind(before, turn).min(longest)
+            }
+        }
+    }
+
+    /// Notes that the last tokens are as they were at the last look: what was inside then is so still. Returns the next pause of one of the first
+    /// two.
+    pub(super) fn pause_after_no_change(&mut self, before: usize, now: Moment) -> Duration {
+        let Some(last) = &mut self.last else { return Duration::ZERO };
+        last.until = last.until.max(now);
+        let observation = *last;
+        self.pause_in_front(before, observation)
+    }
+
+    /// Returns when the next look is due although the last tokens have not changed. They do not show that the first in line has entered, which the
+    /// second one should know if that stays inside for long, nor that a waiter has given up.
+    pub(super) fn look_is_due(&self, before: usize, looked: Moment) -> Moment {
+        let since = self.last.map_or(looked, |last| last.since);
+        let Estimates { hold, look, write } = self.estimates;
+        // Where holders stay, the row says so as soon as that can be.
+        let shown =
+            if hold > self.estimates.turn_without_hold() { look / 2 + write } else { look * LOOKS_TO_SHOW };
+        looked.plus(if before == 0 { LONGEST } else { shown.max(looked.since(since)).min(LONGEST) })
+    }
+
+    fn pause_in_front(&self, before: usize, observation: Observation) -> Duration {
+        let behind = if before > 0 && observation.is_held() {
+            BEHIND_THE_FIRST.max(self.estimates.hold / PART_BEHIND_THE_FIRST)
+        } else {
+            Duration::ZERO
+        };
+        let left = self.expected_for(before, observation);
+        (left.max(observation.seen_for() / PART_OF_HOLD) + behind).min(LONGEST)
+    }
+
+    /// Returns for how long what is inside is expected to stay, rather less than more.
+    fn expected_for(&self, before: usize, observation: Observation) -> Duration {
+        let Estimates { hold, look, write } = self.estimates;
+        let (seen_for, is_second) = (observation.seen_for(), before > 0);
+        match observation.inside {
+            Some((_, State::Held)) => {
+                let left = observation.longest().map(|longest| (hold * 7 / 8).saturating_sub(longest));
+                left.unwrap_or_default().max(hold / PART_OF_UNKNOWN_HOLD)
+            }
+            // A client that has claimed and says no more may have been inside for long, or be about to enter; but the second does not wait for less than
+            // the release.
+            Some(_) if is_second => (look / 2 + write).saturating_sub(seen_for),
+            // The first has not claimed yet.
+            None if is_second => (look + write * 2).saturating_sub(seen_for),
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn note_progress(&mut self, before: usize, now: Moment) {
+        let Some((was_before, since)) = self.place else {
+            self.place = Some((before, now));
+            return;
+        };
+        let (turns, passed) = (was_before.saturating_sub(before), now.since(since));
+        self.seen_turn = match u32::try_from(turns).unwrap_or(u32::MAX) {
+            0 => self.seen_turn.map(|seen| seen.max(passed)),
+            turns => Some(passed / turns),
+        };
+        if before != was_before {
+            self.place = Some((before, now));
         }
     }
 
@@ -98,16 +186,12 @@ impl Pace {
     /// Learns from a hold that has ended: fast where holds become shorter, slowly where they become longer. Looking too late costs all
     /// waiters time, too often only requests.
     fn learn(&mut self, gone: Observation) {
-        if gone.is_held() {
-            let (before, seen) = (self.estimates.hold, gone.until.since(gone.since));
-            self.estimates.hold = if seen < before { (before + seen) / 2 } else { average(before, seen) };
+        let before = self.estimates.hold;
+        if gone.is_held() && gone.seen_for() >= before {
+            self.estimates.hold = (before * 3 + gone.seen_for()) / 4;
+        } else if let Some(longest) = gone.longest().filter(|longest| *longest < before) {
+            self.estimates.hold = (before + longest) / 2;
         }
-    }
-
-    /// Returns how long the hold is expected to last. A client that has claimed and says no more may have been inside for long, or be
-    /// about to enter: which of the two is unknown, so nothing is expected of it.
-    fn expected_hold(&self, observation: Observation) -> Duration {
-        if observation.is_held() { self.estimates.hold } else { Duration::ZERO }
     }
 
     /// Returns what is inside now. If no row says that it is held, the first claim is taken for it.
@@ -116,22 +200,36 @@ impl Pace {
         let held = rows().find(|row| row.state == State::Held);
         let claimed = rows().filter(|row| row.state == State::Claimed).min_by_key(|row| row.ticket);
         let inside = held.or(claimed).map(|row| (row.acquisition, row.state));
-        let since = match self.last {
-            Some(last) if last.inside == inside => last.since,
+        let (since, after) = match self.last {
+            // That none was inside at two looks does not say that none was in between.
+            Some(last) if last.inside == inside && inside.is_some() => (last.since, last.after),
             Some(gone) => {
                 // From far behind, the hold was not seen often enough to tell.
-                if before <= 1 {
+                if before <= 1 && gone.acquisition() != inside.map(|(id, _)| id) {
                     self.learn(gone);
                 }
-                now
+                (now, Some(gone.until))
             }
-            None => now,
+            None => (now, None),
         };
-        *self.last.insert(Observation { inside, since, until: now })
+        *self.last.insert(Observation { inside, since, until: now, after })
     }
 }
 
 impl Observation {
+    fn seen_for(&self) -> Duration {
+        self.until.since(self.since)
+    }
+
+    /// Returns for how long it has been inside at most, if that is known.
+    fn longest(&self) -> Option<Duration> {
+        self.inside.and(self.after).map(|after| self.until.since(after))
+    }
+
+    fn acquisition(&self) -> Option<AcquisitionId> {
+        self.inside.map(|(id, _)| id)
+    }
+
     fn is_held(&self) -> bool {
         self.inside.is_some_and(|(_, state)| state == State::Held)
     }
@@ -142,15 +240,13 @@ impl Estimates {
         self.look
     }
 
-    /// Returns the pause of a waiter that is far behind: until it should be second, and rather less.
-    fn pause_behind(&self, before: usize, seen_for: Duration) -> Duration {
-        let turn = self.turn(seen_for);
-        let turns = u32::try_from(before.saturating_sub(1)).unwrap_or(u32::MAX);
-        (turn.saturating_mul(turns) * 9 / 10).clamp(SHORTEST, LONGEST)
+    /// Returns how long a turn takes at least: the holder is inside, its release is written, the next one finds that out, claims, and looks.
+    fn turn(&self, seen_for: Duration) -> Duration {
+        self.hold.max(seen_for) + self.turn_without_hold()
     }
 
-    fn turn(&self, seen_for: Duration) -> Duration {
-        self.hold.max(seen_for) + self.look * LOOKS_PER_HAND_OVER
+    fn turn_without_hold(&self) -> Duration {
+        self.look + self.write * 3
     }
 
     /// Returns the same for a newcomer that those before it will tell. Its turn to claim comes when the last of them enters; a look before that
@@ -165,12 +261,35 @@ impl Estimates {
     /// Returns how long to wait before the first look, for a newcomer whose client saw so many others a moment ago.
     pub(super) fn first_pause(&self, others: usize) -> Duration {
         // One of them was the holder.
-        if others > 2 { self.pause_behind(others - 1, Duration::ZERO) } else { Duration::ZERO }
+        if others > 2 {
+            pause_behind(others - 1, self.turn(Duration::ZERO)).min(LONGEST)
+        } else {
+            Duration::ZERO
+        }
     }
 }
 
-fn average(before: Duration, seen: Duration) -> Duration {
-    (before * 3 + seen) / 4
+/// Returns the pause of a waiter that is far behind: until it should be second, and rather less.
+fn pause_behind(before: usize, turn: Duration) -> Duration {
+    let turns = u32::try_from(before.saturating_sub(1)).unwrap_or(u32::MAX);
+    let (part, of) = PART_OF_TURNS;
+    (turn.saturating_mul(turns) / of * part).clamp(SHORTEST, longest(before))
+}
+
+/// Returns the longest pause of a waiter with so many before it.
+fn longest(before: usize) -> Duration {
+    let quarters = u32::try_from(before.div_ceil(PLACES_OF_LONGEST)).unwrap_or(u32::MAX);
+    LONGEST.saturating_mul(quarters.max(1)).min(LONGEST_FAR_BEHIND)
+}
+
+/// Returns what a request takes, learnt fast where it becomes less and slowly where it becomes more: a waiter that sleeps past its turn costs all
+/// those behind it time, and one that looks too often only requests.
+fn rather_less(before: Duration, seen: Duration) -> Duration {
+    match before {
+        Duration::ZERO => seen / SLOWLY,
+        _ if seen < before => (before + seen) / 2,
+        _ => before + (seen - before) / SLOWLY,
+    }
 }
 
 /// Returns a pause about as long as `pause`: a little less on average, so that waiters do not move in step. Zero for what no timer can

@@ -136,6 +136,32 @@ pub struct Partition {
     pub last_read: Option<StoreToken>,
 }
 
+/// The cells that belong to a whole partition: the largest tokens that were used and given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastTokens {
+    /// That of a writer.
+    pub write: Option<StoreToken>,
+    /// That of a reader.
+    pub read: Option<StoreToken>,
+}
+
+impl LastTokens {
+    /// Returns the one of this mode.
+    pub(crate) fn of(&self, mode: Mode) -> Option<StoreToken> {
+        match mode {
+            Mode::Read => self.read,
+            Mode::Write => self.write,
+        }
+    }
+}
+
+impl Partition {
+    /// Returns the largest tokens that were used and given back.
+    pub fn last_tokens(&self) -> LastTokens {
+        LastTokens { write: self.last_write, read: self.last_read }
+    }
+}
+
 /// The part of one client's row that a look shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenRow {
@@ -180,7 +206,7 @@ impl SeenRow {
 ///   no effect](ylock_core::Error::had_no_effect): then no replica has the mutation, or will have
 ///   it.
 /// - A `read` that starts after a `write` returned `Ok` shows that write or one with a larger stamp, as long as its TTL lasts, counted
-///   from when `write` was called.
+///   from when `write` was called. The same holds for `read_last_tokens`, of the tokens that the write says were used.
 /// - That is so only for a stamp that is given to `write` *once*: of two calls with one stamp the first copy may end while the second
 ///   one should live, and the copy that has ended wins. The caller sends a write in doubt again under a new stamp. Copies that the
 ///   network makes of one call are harmless: their end was computed once.
@@ -196,6 +222,11 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
 
     /// Reads the whole partition.
     async fn read(&self, key: &Key) -> Result<Partition>;
+
+    /// Reads the last tokens alone, which takes as long however many clients wait. A store that cannot do that reads the whole partition.
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        self.read(key).await.map(|look| look.last_tokens())
+    }
 
     /// Reads the page of locks that follows this position on the ring, or the first one. It may have no locks and yet not be the last one.
     async fn keys(&self, after: Option<i64>) -> Result<Page>;

@@ -55,6 +55,12 @@ pub(super) fn read_run(table: &str) -> String {
     format!("SELECT DISTINCT {run} FROM {table} WHERE {lock}")
 }
 
+/// Returns the statement that reads the last tokens, and no row, as does [`read_run`].
+pub(super) fn read_last_tokens(table: &str) -> String {
+    let (tokens, lock) = (columns::names(&[Part::LastWrite, Part::LastRead]), columns::are(&[Part::Lock]));
+    format!("SELECT DISTINCT {tokens} FROM {table} WHERE {lock}")
+}
+
 /// Returns the statement that reads the global time.
 pub(super) fn read_time(table: &str) -> String {
     format!("SELECT {} FROM {table} WHERE {}", columns::names(&[Part::LastWrite]), place_of_time())
@@ -139,6 +145,11 @@ mod tests {
                 "SELECT DISTINCT last_run FROM t WHERE lock_group = ? AND lock_name = ?".to_owned(),
             ),
             (
+                read_last_tokens("t"),
+                "SELECT DISTINCT last_write_token, last_read_token FROM t WHERE lock_group = ? AND lock_name = ?"
+                    .to_owned(),
+            ),
+            (
                 keys("t"),
                 "SELECT lock_group, lock_name, acquisition, mode, state, ticket, owner, client, since, lease_millis, heartbeat, \
                  next_acquisition, next_owner, next_mode, next_ticket, hint_address, hint_key, \
@@ -209,6 +220,7 @@ mod tests {
         }
         binds(&write_static("t", Part::LastRun), &values::run(&key, "a run", 9, 10));
         binds(&read_run("t"), &(key.group(), key.name()));
+        binds(&read_last_tokens("t"), &(key.group(), key.name()));
         binds(&keys("t"), &(7i64,));
         binds(&erase("t"), &values::erase(&key, slot, 9));
         binds(&bury("t"), &values::bury(&key, slot, 9));
@@ -219,7 +231,7 @@ mod tests {
     /// A part of a row that is read is repaired alone, and may end before the rest.
     #[test]
     fn who_reads_cells_of_a_row_reads_all_that_are_written_together() {
-        for statement in [read("t"), keys("t"), read_run("t"), read_time("t")] {
+        for statement in [read("t"), read_last_tokens("t"), keys("t"), read_run("t"), read_time("t")] {
             let (asked, _) = statement.split_once(" FROM ").unwrap();
             let asked: Vec<_> = asked.split([' ', ',']).collect();
             let row = columns::names(columns::ROW);

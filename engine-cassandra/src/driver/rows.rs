@@ -10,7 +10,7 @@ use ylock_core::{ClientName, Error, ErrorKind, Key, Mode, Owner, Result, StoreTo
 
 use super::errors;
 use super::values::{mode_of, state_of};
-use crate::algorithm::store::{Claim, Next, Partition, Row, SeenRow, Slot, State};
+use crate::algorithm::store::{Claim, LastTokens, Next, Partition, Row, SeenRow, Slot, State};
 use crate::hints::{self, Endpoint};
 
 /// One row of the answer. Without a slot it carries only what belongs to the whole partition.
@@ -50,6 +50,16 @@ pub(super) fn partition(key: &Key, answer: QueryResult) -> Result<Partition> {
         cells.add_to(&mut partition, &Place { key, slot: cells.slot })?;
     }
     Ok(partition)
+}
+
+/// Decodes the cells of the last tokens.
+pub(super) fn last_tokens(key: &Key, answer: QueryResult) -> Result<LastTokens> {
+    let (odd, place) = (|error: Error| error.with_key(key), Place { key, slot: None });
+    let answer = answer.into_rows_result().map_err(|error| odd(errors::answer(error)))?;
+    let row = answer.maybe_first_row::<(Option<i64>, Option<i64>)>();
+    let (write, read) = row.map_err(|error| odd(errors::answer(error)))?.unwrap_or_default();
+    let token = |column, number: Option<i64>| number.map(|number| place.token(column, number)).transpose();
+    Ok(LastTokens { write: token("last_write_token", write)?, read: token("last_read_token", read)? })
 }
 
 /// Decodes the cell of the last run of a job.

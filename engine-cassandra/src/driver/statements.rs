@@ -27,6 +27,7 @@ pub(super) struct Preparing<'a> {
 pub(super) struct Statements {
     pub(super) row: PreparedStatement,
     pub(super) read: PreparedStatement,
+    pub(super) read_last_tokens: PreparedStatement,
     pub(super) revoke: PreparedStatement,
     pub(super) bury: PreparedStatement,
     pub(super) erase: PreparedStatement,
@@ -57,6 +58,7 @@ impl Statements {
         let last_write = how.write(&cql::write_static(&table, Part::LastWrite)).await?;
         Ok(Self {
             read: how.read(&cql::read(&table)).await?,
+            read_last_tokens: how.read(&cql::read_last_tokens(&table)).await?,
             keys: OnceLock::new(),
             revoke: how.write(&cql::write(&table, &[Part::Revocation])).await?,
             bury: how.write(&cql::bury(&table)).await?,

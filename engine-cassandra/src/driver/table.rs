@@ -19,7 +19,7 @@ use super::values::{self, ClaimValues, RowValues};
 use super::{diagnose, errors, page, rows};
 use crate::algorithm::clock::TimeCell;
 use crate::algorithm::runs::RunCell;
-use crate::algorithm::store::{Page, Partition, Slot, Store, Write};
+use crate::algorithm::store::{LastTokens, Page, Partition, Slot, Store, Write};
 use crate::options::{CassandraOptions, Notify};
 
 /// The lock table of a cluster, over one driver session.
@@ -137,6 +137,12 @@ impl Store for Table {
         // Unpaged: a later page would be a later read.
         let answer = self.execute("read", |all| &all.read, (key.group(), key.name())).await?;
         rows::partition(key, answer)
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        let operation = "read_last_tokens";
+        let answer = self.execute(operation, |all| &all.read_last_tokens, (key.group(), key.name())).await?;
+        rows::last_tokens(key, answer)
     }
 
     async fn keys(&self, after: Option<i64>) -> Result<Page> {

@@ -12,7 +12,7 @@ use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Error, ErrorKind, Key, Mode, Options, Result, StoreToken, Ylock};
 use ylock_engine_cassandra::algorithm::store::{
-    Claim, Page, Partition, Row, SeenRow, Slot, State, Store, Write,
+    Claim, LastTokens, Page, Partition, Row, SeenRow, Slot, State, Store, Write,
 };
 use ylock_engine_cassandra::options::Protocol;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
@@ -56,6 +56,8 @@ pub(crate) struct Fake {
     buries_nothing: AtomicBool,
     pub(crate) writes: AtomicU64,
     pub(crate) reads: AtomicU64,
+    /// Reads of the last tokens alone.
+    pub(crate) token_reads: AtomicU64,
     pub(crate) erasures: AtomicU64,
 }
 
@@ -108,6 +110,7 @@ impl Fake {
             buries_nothing: AtomicBool::new(false),
             writes: AtomicU64::new(0),
             reads: AtomicU64::new(0),
+            token_reads: AtomicU64::new(0),
             erasures: AtomicU64::new(0),
         })
     }
@@ -262,6 +265,12 @@ impl Store for Fake {
         let slow = self.slow_reads.lock().pop();
         self.answer(slow.unwrap_or(Duration::from_millis(1))).await?;
         Ok(self.seen(key))
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        self.token_reads.fetch_add(1, Ordering::Relaxed);
+        self.answer(Duration::from_millis(1)).await?;
+        Ok(self.seen(key).last_tokens())
     }
 
     /// All in one page.

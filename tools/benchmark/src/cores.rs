@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Key, Result};
-use ylock_engine_cassandra::algorithm::store::{Page, Partition, Slot, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{LastTokens, Page, Partition, Slot, Store, Write};
 
 /// What requests take of a core, over all replicas and the client.
 const WRITE: Duration = Duration::from_micros(800);
@@ -62,6 +62,11 @@ impl Store for Computing {
         let look = self.store.read(key).await?;
         self.compute(READ_A_ROW * look.rows.len() as u32).await;
         Ok(look)
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        self.compute(READ + READ_A_ROW).await;
+        self.store.read_last_tokens(key).await
     }
 
     async fn keys(&self, after: Option<i64>) -> Result<Page> {

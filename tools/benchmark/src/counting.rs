@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use async_trait::async_trait;
 use ylock_core::engine::AcquisitionId;
 use ylock_core::{Key, Result};
-use ylock_engine_cassandra::algorithm::store::{Page, Partition, Slot, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{LastTokens, Page, Partition, Slot, Store, Write};
 
 /// A store that counts; see the [module](self).
 #[derive(Debug)]
@@ -32,6 +32,11 @@ impl Store for Counting {
     async fn read(&self, key: &Key) -> Result<Partition> {
         self.count();
         self.store.read(key).await
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        self.count();
+        self.store.read_last_tokens(key).await
     }
 
     async fn keys(&self, after: Option<i64>) -> Result<Page> {

@@ -72,6 +72,8 @@ struct Wait {
     told: Option<Vec<hints::Key>>,
     /// Those that should tell of the next turn, as the look before the last pause has shown them.
     tellers: Vec<SocketAddr>,
+    /// When the last look began.
+    looked: Moment,
 }
 
 impl Wait {
@@ -82,6 +84,7 @@ impl Wait {
             asked_by: AskedBy::Other,
             told: None,
             tellers: Vec::new(),
+            looked: own_row.client.now(),
         }
     }
 }
@@ -89,7 +92,9 @@ impl Wait {
 /// Joins (step 1) and pauses, where a queue was seen a moment ago: a look at once would only show that it is still there.
 async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) -> Result<()> {
     if let Some((pause, tellers)) = own_row.first_pause() {
+        let began = own_row.client.now();
         own_row.join(request, false).await?;
+        wait.pace.wrote_for(own_row.client.now().since(began));
         let pause = pace::about(pause, &*own_row.client.environment).min(request.lease / 6);
         own_row.tell_line_of_waiting(request.mode);
         let end = if tellers.is_empty() { AskedBy::Other } else { AskedBy::FirstPause };
@@ -106,6 +111,7 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
     let asked_by = own_row.look_begins(std::mem::take(&mut wait.asked_by));
     let (began, shown) = (own_row.client.now(), own_row.sent());
     let look = own_row.look().await?;
+    wait.looked = began;
     if asked_by.is_hint() {
         wait.pace.told_of_a_turn(began);
     }
@@ -127,7 +133,7 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
         Verdict::Claim => {
             own_row.turn_has_come(Turn::Claim, asked_by, &wait.tellers);
             wait.waited |= is_taken(&look, own_row, request.mode);
-            own_row.claim(request, None).await?;
+            claim(own_row, request, wait).await?;
             // A look at once would only show that the holder is still inside. Had it left meanwhile, it would have told.
             let before = Before::of(&look, &me);
             if own_row.pause_until_told(request.lease, 0, &before).is_some() {
@@ -314,10 +320,51 @@ async fn pause(
     wait.asked_by = match own_row.pause(pause).await {
         Some(asked_by) => asked_by,
         None if until_told.is_some() => AskedBy::LongPause,
-        None => AskedBy::Other,
+        None => await_change(own_row, request, wait, me, look).await?,
     };
     // However often hints ask for looks: the row is shown again when it is due, and not later.
     if is_due(own_row, request) { own_row.stay(request).await } else { Ok(()) }
+}
+
+/// Waits until the last tokens change, as long as nothing else is due. While there is no change a look would show what the last one has shown, and
+/// take the longer the more clients wait. What a change means says a look; but where it says that the only one has left that went first, that look
+/// is the one after the claim.
+async fn await_change(
+    own_row: &OwnRow,
+    request: &Request,
+    wait: &mut Wait,
+    me: &Contender,
+    look: &Partition,
+) -> Result<AskedBy> {
+    let (client, before) = (&own_row.client, me.before(look));
+    if !me.is_shown_by_tokens(look) {
+        return Ok(AskedBy::Other);
+    }
+    let shown = own_row.sent().plus(request.lease / 3);
+    let death = own_row.next_death(look, request.mode);
+    let due = wait.pace.look_is_due(before, wait.looked).min(shown).min(death.unwrap_or(shown));
+    while client.now() < due {
+        let last = own_row.last_tokens().await?;
+        if me.is_first_after(look, last) {
+            claim(own_row, request, wait).await?;
+        }
+        if last != look.last_tokens() {
+            break;
+        }
+        let pause = pace::about(wait.pace.pause_after_no_change(before, client.now()), &*client.environment);
+        if let Some(asked_by) = own_row.pause(pause.min(due.since(client.now()))).await {
+            return Ok(asked_by);
+        }
+    }
+    Ok(AskedBy::Other)
+}
+
+/// Claims, and learns how long that takes.
+async fn claim(own_row: &OwnRow, request: &Request, wait: &mut Wait) -> Result<()> {
+    let began = own_row.client.now();
+    own_row.claim(request, None).await?;
+    wait.pace.wrote_for(own_row.client.now().since(began));
+    Ok(())
 }
 
 #[cfg(test)]

@@ -57,6 +57,76 @@ fn judged(me: &Contender, others: impl IntoIterator<Item = SeenRow>) -> Verdict 
     me.judge(&look(me, others))
 }
 
+/// A client that has claimed with this token, or has entered with it.
+fn with_token(number: u128, mode: Mode, state: State, claimed: u64) -> SeenRow {
+    let claim = Claim { token: token(claimed), mode };
+    seen(number, Some(row(number, mode, state, number as i64)), Some(claim))
+}
+
+fn with_last(look: Partition, write: u64, read: u64) -> Partition {
+    Partition { last_write: Some(token(write)), last_read: Some(token(read)), ..look }
+}
+
+#[test]
+fn the_last_tokens_show_that_a_holder_leaves_unless_another_one_has_left_with_a_larger_one() {
+    let first = claiming(Mode::Write, 9);
+    let shows =
+        |others: &[SeenRow]| first.is_shown_by_tokens(&with_last(look(&first, others.iter().cloned()), 5, 6));
+    let holder = |mode, claimed| with_token(1, mode, State::Held, claimed);
+    assert!(shows(&[holder(Mode::Write, 6)]) && shows(&[holder(Mode::Read, 7)]));
+    assert!(!shows(&[holder(Mode::Write, 5)]) && !shows(&[holder(Mode::Read, 6)]));
+    // Of two readers the one with the smaller token leaves no trace, once the other one has left.
+    assert!(shows(&[holder(Mode::Read, 7), with_token(2, Mode::Read, State::Held, 8)]));
+    assert!(!shows(&[holder(Mode::Read, 6), with_token(2, Mode::Read, State::Held, 8)]));
+    // One who came later takes its claim back; and a token that comes from another write than the row says nothing of it.
+    assert!(!shows(&[holder(Mode::Write, 6), with_token(11, Mode::Write, State::Claimed, 8)]));
+    assert!(!shows(&[SeenRow { claim_stamp: Some(2), ..holder(Mode::Write, 6) }]));
+    // Those that do not conflict, or only wait, are not waited for.
+    assert!(shows(&[holder(Mode::Write, 6), other(11, Mode::Write, State::Waiting, 11)]));
+}
+
+#[test]
+fn the_second_is_shown_that_the_first_leaves_once_that_may_have_entered() {
+    let shows = |me: Contender, others: &[SeenRow]| {
+        me.is_shown_by_tokens(&with_last(look(&me, others.iter().cloned()), 5, 6))
+    };
+    let claimed = with_token(1, Mode::Write, State::Claimed, 7);
+    assert!(shows(me(Mode::Write), &[claimed.clone()]));
+    // As long as the holder before it is inside, the second waits for the first to enter.
+    assert!(!shows(me(Mode::Write), &[claimed.clone(), with_token(2, Mode::Write, State::Held, 8)]));
+    assert!(
+        !shows(me(Mode::Write), &[claimed.clone(), other(3, Mode::Write, State::Waiting, 3)]),
+        "the third"
+    );
+    assert!(!shows(claiming(Mode::Write, 9), &[claimed]), "it is to withdraw");
+}
+
+#[test]
+fn the_second_is_first_when_the_first_has_given_back_just_the_token_that_it_had_claimed_with() {
+    let me = me(Mode::Write);
+    let is_first = |others: &[SeenRow], write| {
+        let last = LastTokens { write: Some(token(write)), read: Some(token(7)) };
+        me.is_first_after(&look(&me, others.iter().cloned()), last)
+    };
+    let claimed = |number| with_token(number, Mode::Write, State::Claimed, 7);
+    assert!(is_first(&[claimed(1)], 7));
+    // Another one has left, with a smaller token or a larger one.
+    assert!(!is_first(&[claimed(1)], 6) && !is_first(&[claimed(1)], 8));
+    assert!(!is_first(&[claimed(1), claimed(2)], 7), "there are two");
+    assert!(!is_first(&[], 7), "a look has said so");
+    assert!(!is_first(&[with_token(1, Mode::Write, State::Waiting, 7)], 7), "the token is from before");
+    // One who waits behind what its own client holds goes on.
+    let mut behind = with_token(1, Mode::Write, State::Held, 7);
+    let next = Next {
+        acquisition: AcquisitionId::from_u128(8),
+        owner: rows::row(1, Mode::Write, State::Held, 1).owner,
+        mode: Mode::Write,
+        ticket: Ticket::from_number(9),
+    };
+    behind.row.as_mut().unwrap().next = Some(next);
+    assert!(!is_first(&[behind], 7));
+}
+
 /// Readers that wait side by side do not conflict; yet only the first of them bury what is in the way of all.
 #[test]
 fn all_that_wait_earlier_bury_first_whether_they_conflict_or_not() {

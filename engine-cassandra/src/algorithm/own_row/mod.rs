@@ -28,7 +28,7 @@ use super::judge::{self, Contender};
 use super::line::Line;
 use super::notebook::Notebook;
 use super::pace::Estimates;
-use super::store::{Next, Partition, Row, State};
+use super::store::{LastTokens, Next, Partition, Row, State};
 use crate::hints::{Endpoint, Inbox};
 
 /// One client's row at one key; see the [module](self).
@@ -87,6 +87,11 @@ impl OwnRow {
     /// Reads the partition for a client that wants in, and remembers what it shows of other clients.
     pub(super) async fn look(&self) -> Result<Partition> {
         self.look_and_learn(true).await
+    }
+
+    /// Reads the last tokens alone.
+    pub(super) async fn last_tokens(&self) -> Result<LastTokens> {
+        self.client.store.read_last_tokens(&self.key).await
     }
 
     /// Reads the partition for a client that is inside.

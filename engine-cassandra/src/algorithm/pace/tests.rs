@@ -30,8 +30,9 @@ fn pace() -> Pace {
     Pace::new(Estimates::default())
 }
 
+/// Writes take half as long as looks.
 fn learnt(hold: Duration, look: Duration) -> Pace {
-    Pace::new(Estimates { hold, look })
+    Pace::new(Estimates { hold, look, write: look / 2 })
 }
 
 #[test]
@@ -47,10 +48,59 @@ fn the_first_two_look_again_after_a_twelfth_of_the_hold() {
 #[test]
 fn they_wait_for_most_of_what_holds_have_lasted() {
     let mut pace = learnt(ms(160), ms(4));
-    assert_eq!(pace.pause(0, &held(1), at(0)), ms(140));
-    assert_eq!(pace.pause(0, &held(1), at(100)), ms(40));
+    pace.pause(0, &claimed(1), at(0));
+    // It has begun between the two looks.
+    assert_eq!(pace.pause(0, &held(1), at(4)), ms(136));
+    assert_eq!(pace.pause(0, &held(1), at(104)), ms(36));
+    assert_eq!(pace.pause(0, &held(1), at(139)), ms(135) / 12);
     // Nothing is known of when a client will enter, or leave, that has only claimed.
     assert_eq!(learnt(ms(160), ms(4)).pause(0, &claimed(1), at(0)), ms(0));
+}
+
+#[test]
+fn one_who_comes_in_the_middle_of_a_hold_does_not_wait_for_a_whole_one() {
+    let mut pace = learnt(ms(160), ms(4));
+    assert_eq!([0, 100].map(|now| pace.pause(0, &held(1), at(now))), [ms(10), ms(10)]);
+    // A sixteenth, and the second one a sixth more.
+    assert_eq!(learnt(ms(240), ms(4)).pause(1, &held(1), at(0)), ms(15 + 40));
+    // Nor does it learn that holds were shorter.
+    pace.pause(0, &held(2), at(101));
+    assert_eq!(pace.estimates.hold, ms(160));
+}
+
+/// What was inside at the last look is so still, as the last tokens say.
+#[test]
+fn while_nothing_changes_a_hold_grows_longer() {
+    let mut pace = pace();
+    pace.pause(0, &held(1), at(0));
+    assert_eq!(pace.pause_after_no_change(0, at(120)), ms(10));
+    assert_eq!(pace.pause(0, &held(1), at(240)), ms(20));
+}
+
+#[test]
+fn the_second_does_not_look_before_the_first_can_have_claimed_and_left() {
+    let [nothing, claims] = [look([]), claimed(1)].map(|inside| {
+        let mut pace = learnt(ms(0), ms(4));
+        [0, 3].map(|now| pace.pause(1, &inside, at(now)))
+    });
+    // That none was inside at two looks does not say that none was in between.
+    assert_eq!(nothing, [8, 8].map(ms));
+    assert_eq!(claims, [4, 1].map(ms));
+}
+
+/// The tokens do not show that the first has entered, nor that one has given up.
+#[test]
+fn a_look_is_due_although_no_token_has_changed() {
+    let due = |hold, before, looks: &[u64]| {
+        let mut pace = learnt(hold, ms(4));
+        looks.iter().for_each(|look| drop(pace.pause(before, &claimed(1), at(*look))));
+        let looked = at(*looks.last().unwrap());
+        pace.look_is_due(before, looked).since(looked)
+    };
+    assert_eq!(due(ms(0), 0, &[0]), LONGEST);
+    // Where holders stay the row says so soon; and it is asked the more rarely the longer it does not.
+    assert_eq!([due(ms(0), 1, &[0]), due(ms(100), 1, &[0])], [16, 4].map(ms));
+    assert_eq!([due(ms(0), 1, &[0, 90]), due(ms(0), 1, &[0, 9_000])], [ms(90), LONGEST]);
 }
 
 #[test]
@@ -60,10 +110,11 @@ fn longer_holds_are_learnt_slowly_and_shorter_ones_fast() {
     pace.pause(0, &held(1), at(800));
     pace.pause(0, &held(2), at(900));
     assert_eq!(pace.estimates.hold, ms(200));
-    pace.pause(1, &held(2), at(1_000));
-    pace.pause(1, &held(3), at(1_001));
-    assert_eq!(pace.estimates.hold, ms(150));
-    pace.pause(0, &held(3), at(1_051));
+    // From 800 on at the earliest: 150 at most.
+    pace.pause(1, &held(2), at(950));
+    pace.pause(1, &held(3), at(951));
+    assert_eq!(pace.estimates.hold, ms(175));
+    pace.pause(0, &held(3), at(975));
     pace.enters();
     assert_eq!(pace.estimates.hold, ms(100));
     pace.enters();
@@ -112,25 +163,47 @@ fn those_far_behind_pause_for_most_of_the_turns_before_them() {
         pace.pause(before, inside, at(0));
         pace.pause(before, inside, at(seen_for))
     };
-    assert_eq!([2, 3].map(|before| pause(before, 50, &held(1))), [ms(99), ms(198)]);
+    assert_eq!([2, 3].map(|before| pause(before, 50, &held(1))), [84, 168].map(ms));
     // A hold that has lasted longer than others makes each turn longer, and a claim does not.
-    assert_eq!(pause(2, 170, &held(1)), ms(180));
-    assert_eq!(pause(2, 170, &claimed(1)), ms(99));
+    assert_eq!(pause(2, 175, &held(1)), ms(160));
+    assert_eq!(pause(2, 175, &claimed(1)), ms(84));
     assert_eq!(pause(1_000, 0, &held(1)), LONGEST);
     assert_eq!(pace().pause(2, &held(1), at(0)), SHORTEST);
+}
+
+/// What the queue has needed counts up to twice what a turn takes at least, since it contains the pauses of waiters.
+#[test]
+fn what_was_seen_of_the_queue_counts_where_it_has_moved() {
+    let pauses = |looks: &[(usize, u64)]| {
+        let mut pace = learnt(ms(80), ms(10));
+        let pauses = looks.iter().map(|&(before, now)| pace.pause(before, &claimed(1), at(now)));
+        pauses.fold(ms(0), |_, last| last)
+    };
+    assert_eq!(pauses(&[(21, 0), (11, 500)]), ms(10 * 50 * 4 / 5));
+    assert_eq!(pauses(&[(21, 0), (11, 1_200)]), ms(10 * 120 * 4 / 5));
+    assert_eq!(pauses(&[(21, 0), (11, 9_000)]), LONGEST * 3, "the longest with eleven before it");
+    assert_eq!(pauses(&[(21, 0), (2, 9_000)]), ms(210 * 4 / 5));
+    // A turn that goes on counts as well, and one who was overtaken has seen nothing.
+    assert_eq!(pauses(&[(4, 0), (3, 10), (3, 100)]), ms(2 * 90 * 4 / 5));
+    assert_eq!(pauses(&[(3, 0), (4, 10)]), ms(3 * 105 * 4 / 5));
+    assert_eq!([4, 5, 40, 1_000].map(longest), [LONGEST, LONGEST * 2, LONGEST * 10, LONGEST_FAR_BEHIND]);
 }
 
 #[test]
 fn a_newcomer_looks_at_once_unless_its_client_saw_several_others() {
     let Pace { estimates, .. } = learnt(ms(80), ms(10));
-    assert_eq!([0, 1, 2, 3, 4].map(|others| estimates.first_pause(others)), [0, 0, 0, 99, 198].map(ms));
+    let pauses = [0, 1, 2, 3, 4, 100].map(|others| estimates.first_pause(others));
+    assert_eq!(pauses, [0, 0, 0, 84, 168, 500].map(ms));
 }
 
 #[test]
-fn the_time_of_a_look_is_an_average() {
-    let mut pace = learnt(ms(0), ms(4));
-    pace.looked_for(ms(16));
-    assert_eq!(pace.estimates.look(), ms(7));
+fn the_time_of_a_request_is_learnt_fast_where_it_becomes_less() {
+    let mut pace = pace();
+    for (took, learnt) in [(800, 100), (10, 55), (15, 35), (115, 45)] {
+        pace.looked_for(ms(took));
+        pace.wrote_for(ms(took));
+        assert_eq!((pace.estimates.look, pace.estimates.write), (ms(learnt), ms(learnt)));
+    }
 }
 
 /// Its turn to claim comes when all but the last of those before it have been inside and given back.
@@ -138,7 +211,7 @@ fn the_time_of_a_look_is_an_average() {
 fn a_newcomer_that_is_told_looks_when_the_last_of_the_others_enters() {
     let Pace { estimates, .. } = learnt(ms(80), ms(10));
     let pauses = [0, 1, 2, 3, 100].map(|others| estimates.first_pause_until_told(others));
-    assert_eq!(pauses, [80, 80, 300, 520, 1_500].map(ms));
+    assert_eq!(pauses, [80, 80, 290, 500, 1_500].map(ms));
 }
 
 #[test]
