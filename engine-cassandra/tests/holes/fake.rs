@@ -32,6 +32,8 @@ pub(crate) enum Fate {
     IsLate,
     /// Refused before any replica has it.
     IsRefused,
+    /// Acknowledged, and never shown: as where an operator has deleted the row with a later timestamp.
+    IsHidden,
     /// Applied at once and acknowledged after this long.
     IsHeardAfter(Duration),
 }
@@ -246,12 +248,13 @@ impl Store for Fake {
         match fate {
             Fate::Arrives | Fate::ArrivesUnheard | Fate::IsHeardAfter(_) => self.apply(key, slot, write),
             Fate::IsLate => self.late.lock().push((key.clone(), slot, write.clone())),
+            Fate::IsHidden => {}
             Fate::IsRefused => {
                 return Err(Error::new(ErrorKind::Config, "the user may not do this").without_effect());
             }
         }
         match fate {
-            Fate::Arrives | Fate::IsRefused => {}
+            Fate::Arrives | Fate::IsHidden | Fate::IsRefused => {}
             Fate::IsHeardAfter(time) => self.environment.sleep(time).await,
             Fate::ArrivesUnheard | Fate::IsLate => {
                 return Err(Error::new(ErrorKind::Unavailable, "no answer"));

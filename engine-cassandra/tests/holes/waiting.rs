@@ -372,6 +372,23 @@ async fn a_waiter_whose_store_is_away_for_a_lease_is_told() {
     .await;
 }
 
+/// As where an operator has deleted it with a timestamp in the future: to write it again and again would be of no use.
+#[tokio::test(start_paused = true)]
+async fn a_waiter_whose_row_is_never_shown_is_told_after_a_lease() {
+    bounded(async {
+        let fixture = Fixture::new();
+        fixture.fake.plan(|_, _| Fate::IsHidden);
+        let (engine, request) = fixture.contestant();
+        let began = fixture.world.now();
+        let error = engine.acquire(&request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("looks do not show the row"), "{error}");
+        let (took, looks) = (fixture.world.now().since(began), fixture.fake.reads.load(Ordering::Relaxed));
+        assert!((LEASE..LEASE * 3 / 2).contains(&took) && looks < 100, "{looks} looks in {took:?}");
+    })
+    .await;
+}
+
 /// A pause is half a second at most, and by chance a tenth longer, however long the holder was inside.
 #[tokio::test(start_paused = true)]
 async fn the_end_of_a_long_hold_is_found_within_a_pause() {

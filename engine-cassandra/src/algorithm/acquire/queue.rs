@@ -45,7 +45,7 @@ const LONGEST_BESIDE_RIVAL: Duration = Duration::from_millis(100);
 /// Waits in the queue until the lock is granted: Listing 6.
 ///
 /// # Errors
-/// `Unavailable` if the store has not answered for one lease. An error that waiting cannot mend is returned at once.
+/// `Unavailable` if the store has not answered for one lease, or has not shown the own row. An error that waiting cannot mend is returned at once.
 pub(crate) async fn get_lock(own_row: &Arc<OwnRow>, request: &Request) -> Result<Grant> {
     let mut retry_deadline = RetryDeadline::new(&*own_row.client.environment, request.lease);
     let mut wait = Wait::new(own_row);
@@ -74,6 +74,8 @@ struct Wait {
     tellers: Vec<SocketAddr>,
     /// When the last look began.
     looked: Moment,
+    /// True if the last look did not show the own row, which was written again since.
+    was_not_shown: bool,
 }
 
 impl Wait {
@@ -85,6 +87,7 @@ impl Wait {
             told: None,
             tellers: Vec::new(),
             looked: own_row.client.now(),
+            was_not_shown: false,
         }
     }
 }
@@ -123,7 +126,9 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
     if bury_dead(own_row, request, &me, &look).await? {
         return Ok(None);
     }
-    match me.judge(&look) {
+    let verdict = me.judge(&look);
+    let was_not_shown = std::mem::replace(&mut wait.was_not_shown, verdict == Verdict::Gone);
+    match verdict {
         Verdict::Enter if is_in_time(own_row, request, shown) => {
             own_row.turn_has_come(Turn::Enter, asked_by, &wait.tellers);
             wait.pace.enters();
@@ -147,7 +152,12 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
             pause(own_row, request, wait, &me, &look).await?;
         }
         // The claim is too old to rely on, or the row has expired: show it again, and look again.
-        Verdict::Enter | Verdict::Gone => own_row.stay(request).await?,
+        Verdict::Enter | Verdict::Gone => {
+            own_row.stay(request).await?;
+            if was_not_shown {
+                return Err(not_shown());
+            }
+        }
         // The revocation was meant for a holder, and this contender has not entered.
         Verdict::Revoked => own_row.shed(request).await?,
     }
@@ -254,6 +264,12 @@ fn rival_stays(longest: Duration) -> Error {
         "a client that came later has claimed the lock, and has neither given way nor said that it is inside for {longest:?}: it may have stopped, or hold the \
          lock and not have renewed it yet"
     );
+    Error::new(ErrorKind::Unavailable, message)
+}
+
+fn not_shown() -> Error {
+    let message = "looks do not show the row that this client has written: has an operator deleted it, with a timestamp in the future, or is the clock of a node \
+                   far ahead, or this machine too slow for the lease?";
     Error::new(ErrorKind::Unavailable, message)
 }
 
