@@ -120,7 +120,7 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
     }
     wait.pace.looked_for(own_row.client.now().since(began));
     own_row.remember(wait.pace.estimates);
-    if own_row.is_misplaced(request) {
+    if own_row.is_misplaced(request) || own_row.is_far_behind(request, &me) {
         return own_row.requeue(request).await.map(|()| None);
     }
     if bury_dead(own_row, request, &me, &look).await? {

@@ -10,16 +10,17 @@ use super::micros;
 /// A hybrid logical clock in one number: microseconds since 1970 where the wall clock allows it, and always
 /// more than everything it has followed before.
 ///
-/// It never steps back while it lives. After a restart it goes on from the wall clock, or from what it
-/// [observes](Self::observe) first, whichever is later.
+/// It steps back only where it is further ahead of the wall clock than the *largest lead* (60 s by default): then that has been set back, after it
+/// had been wrong, and the places that this client takes would be behind those of all others until it has caught up. After a restart it goes on
+/// from the wall clock, or from what it [observes](Self::observe) first, whichever is later.
 ///
 /// # What it does not follow
-/// A time that another client wrote and that lies further ahead of the own wall clock than the *largest lead* (60 s by default): one
-/// broken clock must not drag all others along, or their clients would go behind every client that has not met it. How often that
-/// happened is counted ([`refused`](Self::refused)).
+/// A time that another client wrote and that lies further ahead of the own wall clock than the largest lead: one broken clock must not
+/// drag all others along, or their clients would go behind every client that has not met it. How often that happened is counted
+/// ([`refused`](Self::refused)).
 #[derive(Debug)]
 pub(crate) struct HybridClock {
-    /// The last time that was returned or followed; never decreases.
+    /// The last time that was returned or followed.
     last: AtomicI64,
     largest_lead: Duration,
     refused: AtomicU64,
@@ -37,17 +38,21 @@ impl HybridClock {
         Self { last: AtomicI64::new(0), largest_lead, refused: AtomicU64::new(0) }
     }
 
-    /// Returns a time later than every one before.
+    /// Returns a time later than every one before, unless the clock steps back.
     pub(crate) fn tick(&self, environment: &dyn Environment) -> i64 {
-        let wall = environment.wall_micros().max(1);
-        let next = |last: i64| wall.max(last.saturating_add(1));
-        let update = self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| Some(next(last)));
-        next(update.unwrap_or_else(|last| last))
+        let (wall, limit) = (environment.wall_micros().max(1), self.limit(environment));
+        advance(&self.last, |last| if last > limit { wall } else { wall.max(last.saturating_add(1)) })
     }
 
     /// Returns the time that it shows now: a tick would be at least as late.
     pub(crate) fn now(&self, environment: &dyn Environment) -> i64 {
-        environment.wall_micros().max(self.last.load(Ordering::Acquire))
+        let (wall, last) = (environment.wall_micros(), self.last.load(Ordering::Acquire));
+        if last > self.limit(environment) { wall } else { wall.max(last) }
+    }
+
+    /// Returns whether one time is ahead of another one by more than clocks may be that are right.
+    pub(crate) fn is_far_ahead(&self, time: i64, of: i64) -> bool {
+        time > of.saturating_add(micros(self.largest_lead))
     }
 
     /// Takes note of a time that another client wrote: the next tick is later. Returns `false` if the time is not followed.
@@ -93,13 +98,20 @@ impl HybridClock {
 /// Write timestamps: strictly increasing, whatever the wall clock does, so that of two writes of one client the
 /// later one always wins, also when they arrive in the other order.
 #[derive(Debug, Default)]
-pub(crate) struct Stamps(HybridClock);
+pub(crate) struct Stamps(AtomicI64);
 
 impl Stamps {
     /// Returns the next timestamp.
     pub(crate) fn next(&self, environment: &dyn Environment) -> i64 {
-        self.0.tick(environment)
+        let wall = environment.wall_micros().max(1);
+        advance(&self.0, |last| wall.max(last.saturating_add(1)))
     }
+}
+
+/// Moves a clock on, and returns the time that it shows then.
+fn advance(clock: &AtomicI64, next: impl Fn(i64) -> i64) -> i64 {
+    let update = clock.fetch_update(Ordering::AcqRel, Ordering::Acquire, |last| Some(next(last)));
+    next(update.unwrap_or_else(|last| last))
 }
 
 #[cfg(test)]
@@ -110,7 +122,7 @@ mod tests {
 
     use ylock_core::environment::{BoxFuture, Environment, Moment};
 
-    use super::HybridClock;
+    use super::{HybridClock, Stamps};
 
     const SECOND: i64 = 1_000_000;
 
@@ -147,11 +159,15 @@ mod tests {
     }
 
     #[test]
-    fn it_never_steps_back() {
-        let (wall, clock) = (at(1_000), HybridClock::default());
-        let first = clock.tick(&*wall);
-        wall.0.store(10 * SECOND, Ordering::Relaxed);
-        assert!(clock.tick(&*wall) > first);
+    fn it_steps_back_with_a_wall_clock_that_was_far_ahead_and_stamps_never_do() {
+        let (wall, clock, stamps) = (at(1_000), HybridClock::default(), Stamps::default());
+        let (first, stamp) = (clock.tick(&*wall), stamps.next(&*wall));
+        wall.0.store(941 * SECOND, Ordering::Relaxed);
+        assert_eq!((clock.now(&*wall), clock.tick(&*wall)), (first, first + 1));
+        wall.0.store(939 * SECOND, Ordering::Relaxed);
+        assert_eq!((clock.now(&*wall), clock.tick(&*wall)), (939 * SECOND, 939 * SECOND));
+        assert_eq!(clock.tick(&*wall), 939 * SECOND + 1);
+        assert_eq!(stamps.next(&*wall), stamp + 1);
     }
 
     #[test]

@@ -70,6 +70,11 @@ impl Client {
         Ticket::from_number(largest.map_or(tick, |largest| tick.max(largest.get().saturating_add(1))))
     }
 
+    /// Returns whether one place is further behind another one than clocks may be apart.
+    pub(super) fn is_far_ahead(&self, place: Ticket, of: Ticket) -> bool {
+        self.global_time.is_none() && self.clock.is_far_ahead(place.get(), of.get())
+    }
+
     /// Takes a token larger than `largest`.
     pub(super) fn token_after(&self, largest: Option<StoreToken>) -> Result<StoreToken> {
         let lead = largest.map_or(0, StoreToken::get).saturating_sub(self.wall());

@@ -116,6 +116,13 @@ impl OwnRow {
         is_first && seen.is_slow && request.ticket.is_none() && request.fairness != Fairness::Unfair
     }
 
+    /// Returns whether the place is far behind one that would be taken now: the clock that it was taken by was wrong and has been set back, and
+    /// all that come would go first.
+    pub(super) fn is_far_behind(&self, request: &Request, me: &Contender) -> bool {
+        let may_move = request.ticket.is_none() && request.fairness != Fairness::Unfair;
+        may_move && self.client.is_far_ahead(me.ticket, self.ticket())
+    }
+
     /// Takes a new place with [`ticket`](Self::ticket), and waits there without a claim.
     pub(super) async fn requeue(&self, request: &Request) -> Result<()> {
         let ticket = self.ticket();
