@@ -16,8 +16,9 @@ use crate::algorithm::store::{Partition, State};
 use crate::algorithm::told::{AskedBy, Turn};
 use crate::hints::{Endpoint, Exchange, Hint, Inbox, Key};
 
-/// The longest pause of the first two waiters where hints work, and the part of the lease that it is at most.
-const LONGEST_IN_FRONT: (Duration, u32) = (Duration::from_secs(2), 6);
+/// The longest pause of the first two waiters where hints work, and the part of the lease that it is at most. A hint that gets lost costs no more
+/// than if there were none.
+const LONGEST_IN_FRONT: (Duration, u32) = (Duration::from_millis(500), 6);
 /// The same of those behind.
 const LONGEST_BEHIND: (Duration, u32) = (Duration::from_secs(5), 3);
 /// The looks in which the first in line looks, enters and says so: as long does the second one wait.
