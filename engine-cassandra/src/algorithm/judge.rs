@@ -84,8 +84,16 @@ impl Contender {
         self.others(look).filter(|place| self.is_before(place)).count()
     }
 
+    /// Returns how many turns are before: readers that follow each other in the queue are inside together.
+    pub(crate) fn turns_before(&self, look: &Partition) -> usize {
+        let mut before: Vec<_> = self.others(look).filter(|place| self.is_before(place)).collect();
+        before.sort_unstable_by_key(|place| (place.ticket, place.slot));
+        before.chunk_by(|one, next| !one.mode.conflicts_with(next.mode)).count()
+    }
+
     /// Returns whether the last tokens will show when what stands in the way leaves: whoever has entered gives its token back, and each of these
-    /// tokens is above the last one. They do not show that a claim is taken back, so the first looks itself while one stands beside its own.
+    /// tokens is above the last one. They do not show that a holder goes on as a reader, or has died, nor that a claim is taken back; so the first
+    /// looks itself while one stands beside its own.
     pub(crate) fn is_shown_by_tokens(&self, look: &Partition) -> bool {
         let is_in_the_way = |place: Place| place.is_in_main() && self.conflicts_with(&place);
         let others = look.rows.iter().filter(|seen| seen.slot != self.slot);

@@ -17,10 +17,9 @@ use super::store::{Partition, State};
 
 /// The shortest pause: less than this no timer can do, and a look takes as long.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// The longest pause, before it is spread: no waiter should go longer without looking.
+/// The longest pause of the first two, before it is spread, and the longest for which any other one goes without reading the last tokens.
 const LONGEST: Duration = Duration::from_millis(500);
-/// The part of the time for which the holder has been inside after which the first two waiters look again: a long hold costs few looks,
-/// and its end is found out late by a twelfth at most.
+/// The part of the time for which the holder has been inside after which the first two waiters look again: a long hold costs few looks.
 const PART_OF_HOLD: u32 = 12;
 /// The part of what holds have lasted after which they look again where the holder may leave at any moment.
 const PART_OF_UNKNOWN_HOLD: u32 = 16;
@@ -88,22 +87,29 @@ impl Pace {
         self.estimates.write = rather_less(self.estimates.write, time);
     }
 
-    /// Returns the pause before the next look, for a waiter with so many `before` it that have not entered.
+    /// Returns the pause before the next look, for a waiter with so many turns `before` it.
     pub(super) fn pause(&mut self, before: usize, look: &Partition, now: Moment) -> Duration {
         self.note_progress(before, now);
         let observation = self.observe(look, now, before);
         match before {
             0 | 1 => self.pause_in_front(before, observation),
-            // That no waiter enters may be due to such a pause, so it must not make the next one longer.
-            _ => {
-                let seen_for = if observation.is_held() { observation.seen_for() } else { Duration::ZERO };
-                let least = self.estimates.turn(seen_for);
-                // Before the queue has moved, nothing is known of how fast it does.
-                let (turn, longest) =
-                    self.seen_turn.map_or((least, LONGEST), |seen| (seen.min(least * 2), longest(before)));
-                pause_behind(before, turn).min(longest)
-            }
+            // Before the queue has moved, nothing is known of how fast it does.
+            _ if self.seen_turn.is_none() => pause_behind(before, self.turn()).min(LONGEST),
+            _ => pause_behind(before, self.turn()),
         }
+    }
+
+    /// Returns for how long one who is far behind sleeps without reading the last tokens: as long as they change, the queue moves.
+    pub(super) fn longest_without_change(&self) -> Duration {
+        self.turn().max(LONGEST)
+    }
+
+    /// Returns how long a turn takes, as it seems.
+    fn turn(&self) -> Duration {
+        let held_for = self.last.filter(Observation::is_held).map(|held| held.seen_for());
+        // That no waiter enters may be due to a pause of one of them, so it must not make the next one longer.
+        let least = self.estimates.turn(held_for.unwrap_or_default());
+        self.seen_turn.map_or(least, |seen| seen.min(least * 2))
     }
 
     /// Notes that the last tokens are as they were at the last look: what was inside then is so still. Returns the next pause of one of the first
@@ -116,14 +122,19 @@ impl Pace {
     }
 
     /// Returns when the next look is due although the last tokens have not changed. They do not show that the first in line has entered, which the
-    /// second one should know if that stays inside for long, nor that a waiter has given up.
-    pub(super) fn look_is_due(&self, before: usize, looked: Moment) -> Moment {
-        let since = self.last.map_or(looked, |last| last.since);
+    /// second one should know if that stays inside for long; that a writer goes on as a reader, which the first reader should know; nor that a
+    /// waiter has given up.
+    pub(super) fn look_is_due(&self, before: usize, reads: bool, looked: Moment) -> Moment {
+        let seen_for = looked.since(self.last.map_or(looked, |last| last.since));
         let Estimates { hold, look, write } = self.estimates;
-        // Where holders stay, the row says so as soon as that can be.
-        let shown =
-            if hold > self.estimates.turn_without_hold() { look / 2 + write } else { look * LOOKS_TO_SHOW };
-        looked.plus(if before == 0 { LONGEST } else { shown.max(looked.since(since)).min(LONGEST) })
+        let due = match before {
+            0 if reads => (look * LOOKS_TO_SHOW).max(seen_for / PART_OF_HOLD),
+            0 => LONGEST,
+            // Where holders stay, the row says so as soon as that can be.
+            _ if hold > self.estimates.turn_without_hold() => (look / 2 + write).max(seen_for),
+            _ => (look * LOOKS_TO_SHOW).max(seen_for),
+        };
+        looked.plus(due.min(LONGEST))
     }
 
     fn pause_in_front(&self, before: usize, observation: Observation) -> Duration {
@@ -132,8 +143,15 @@ impl Pace {
         } else {
             Duration::ZERO
         };
+        // While none is inside: since the first is there, which may have died.
+        let since = if observation.inside.is_some() {
+            Some(observation.since)
+        } else {
+            self.place.map(|place| place.1)
+        };
+        let seen_for = observation.until.since(since.unwrap_or(observation.since));
         let left = self.expected_for(before, observation);
-        (left.max(observation.seen_for() / PART_OF_HOLD) + behind).min(LONGEST)
+        (left.max(seen_for / PART_OF_HOLD) + behind).min(LONGEST)
     }
 
     /// Returns for how long what is inside is expected to stay, rather less than more.
@@ -191,6 +209,9 @@ impl Pace {
             self.estimates.hold = (before * 3 + gone.seen_for()) / 4;
         } else if let Some(longest) = gone.longest().filter(|longest| *longest < before) {
             self.estimates.hold = (before + longest) / 2;
+        } else if gone.is_held() && gone.after.is_none() {
+            // It had begun before. But two that take turns never see each other begin.
+            self.estimates.hold = (before * 7 + gone.seen_for()) / 8;
         }
     }
 
@@ -221,7 +242,7 @@ impl Observation {
         self.until.since(self.since)
     }
 
-    /// Returns for how long it has been inside at most, if that is known.
+    /// Returns for how long it was inside at most when it was last seen, if that is known.
     fn longest(&self) -> Option<Duration> {
         self.inside.and(self.after).map(|after| self.until.since(after))
     }

@@ -223,10 +223,8 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Reads the whole partition.
     async fn read(&self, key: &Key) -> Result<Partition>;
 
-    /// Reads the last tokens alone, which takes as long however many clients wait. A store that cannot do that reads the whole partition.
-    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
-        self.read(key).await.map(|look| look.last_tokens())
-    }
+    /// Reads the last tokens alone, which takes as long however many clients wait.
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens>;
 
     /// Reads the page of locks that follows this position on the ring, or the first one. It may have no locks and yet not be the last one.
     async fn keys(&self, after: Option<i64>) -> Result<Page>;

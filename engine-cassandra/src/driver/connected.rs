@@ -18,7 +18,7 @@ use super::hedges::Hedges;
 use super::schema;
 use super::session::{self, Profiles};
 use super::statements::{Preparing, Statements};
-use crate::options::{CassandraOptions, Expiry, SchemaMode};
+use crate::options::{CassandraOptions, Rules, SchemaMode};
 
 /// A session, and what was prepared with it.
 pub(super) struct Connected {
@@ -46,12 +46,12 @@ impl Connection {
         let (options, environment) = (options.clone(), Arc::clone(environment));
         let end = options.handed_over().is_some().then(|| environment.end_of_runtime().shared());
         let work = connect(options.clone(), Arc::clone(&environment), Arc::clone(&hedges));
-        let (connected, expiry) = match &end {
+        let (connected, rules) = match &end {
             Some(_) => work.await?,
             None => for_all(&environment, work, &options).await?,
         };
         // From now on it is this client's, whatever becomes of the table; and what depends on it can be checked.
-        let options = options.with_expiry(expiry);
+        let options = options.with_rules(rules);
         options.check()?;
         Ok(Self { options, environment, hedges, connected, end })
     }
@@ -114,7 +114,7 @@ async fn connect(
     options: CassandraOptions,
     environment: Arc<dyn Environment>,
     hedges: Arc<Hedges>,
-) -> Result<(Connected, Expiry)> {
+) -> Result<(Connected, Rules)> {
     let nodes = session::nodes(&options, &environment);
     let session = match options.handed_over() {
         Some(session) => Arc::clone(session),
@@ -130,14 +130,14 @@ async fn connect(
     let preparing = Preparing { session: &session, profiles: &profiles, hedges: &hedges };
     // Preparing a statement waits for every node, without a limit of its own.
     let setting_up = async {
-        let expiry = schema::ensure(asker, &options, &environment).await?;
-        Ok((Statements::prepare(&options, &preparing).await?, expiry))
+        let rules = schema::ensure(asker, &options, &environment).await?;
+        Ok((Statements::prepare(&options, &preparing).await?, rules))
     };
-    let (statements, expiry) = session::within(&*environment, limit, setting_up)
+    let (statements, rules) = session::within(&*environment, limit, setting_up)
         .await
         .unwrap_or_else(|| Err(connect::too_slow("the schema could not be read in time", &options)))?;
-    clocks::look(asker, &options.clone().with_expiry(expiry), &*environment).await;
-    Ok((Connected { session, statements, profiles }, expiry))
+    clocks::look(asker, &options.clone().with_rules(rules), &*environment).await;
+    Ok((Connected { session, statements, profiles }, rules))
 }
 
 impl fmt::Debug for Connection {

@@ -24,7 +24,7 @@ impl CassandraOptions {
         self.check_place()?;
         self.check_names()?;
         self.reach.check(self.reach.lease).map_err(|error| error.with_engine(crate::NAME))?;
-        check_seconds("token_ttl", self.token_ttl)?;
+        check_seconds("token_ttl", self.token_ttl())?;
         self.check_clocks()?;
         self.check_notify()?;
         // Without any grace Cassandra keeps no hints: a node that was away would miss writes until they are read or repaired.
@@ -44,7 +44,7 @@ impl CassandraOptions {
                  much longer"
             )));
         }
-        check_tokens(self.reach.lease, skew, self.token_ttl)
+        check_tokens(self.reach.lease, skew, self.token_ttl())
     }
 
     fn check_notify(&self) -> Result<()> {
@@ -58,7 +58,7 @@ impl CassandraOptions {
             Notify::Off => return Ok(()),
             Notify::Udp => {}
         }
-        if self.protocol != Protocol::Queue {
+        if self.protocol() != Protocol::Queue {
             return Err(invalid("option notify=udp: only with protocol=queue, the other one has no queue"));
         }
         self.check_notify_addresses()

@@ -12,18 +12,16 @@ use crate::driver::Session;
 use crate::hints::{Address, Networks};
 
 mod check;
+mod rules;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub(crate) use check::check_tokens;
+pub(crate) use rules::Rules;
 pub use values::{Clock, Consistency, Expiry, Notify, Protocol, SchemaMode};
 pub use ylock_core::options::{ClientCertificate, Tls};
 
-/// How far the clocks of two servers may differ by default where rows go by their TTL: each second is one more after a crash.
-const SKEW_OF_TTL: Duration = Duration::from_secs(2);
-/// The same where rows are observed, and no waiter waits for it.
-const SKEW_OF_OBSERVED: Duration = Duration::from_secs(60);
 /// A node that was away for less gets the writes that it missed.
 const SHORTEST_GRACE: Duration = Duration::from_secs(20);
 
@@ -70,15 +68,18 @@ ylock_core::define_options! {
     /// By how much the clocks of two servers may differ. One that is further off costs locks, and can grant one twice: connecting looks, and
     /// warns.
     ///
+    /// A table records it, as `expiry`: the smallest of any client would bound what is promised to all.
+    ///
     /// With `expiry=ttl` more costs time after a crash, because rows live longer by it; at most an hour. With `expiry=observed` it costs a
     /// client that waits nothing; at most half of `token_ttl`, less the lease. But `gc_grace` of a table that is created is three times that, 9 days
     /// for 3 days, and a name that many clients use once piles up what they leave for as long.
-    max_clock_skew / with_max_clock_skew: Duration or "`60s`; `2s` with `expiry=ttl`";
+    max_clock_skew / with_max_clock_skew: Duration or "that of the table; `60s`, or `2s` with `expiry=ttl`, for a table that is created";
 
     /// How long the last tokens of an unused name are kept, in whole seconds.
     ///
-    /// After that a name starts anew, and its first token is larger only as far as the clients' clocks have moved on.
-    token_ttl / with_token_ttl: Duration = "7days";
+    /// After that a name starts anew, and its first token is larger only as far as the clients' clocks have moved on. A table records it, as
+    /// `expiry`: the client that has used a name last decides for how long its token is kept.
+    token_ttl / with_token_ttl: Duration or "that of the table; `7days` for a table that is created";
 
     /// `gc_grace_seconds` of a table that is created, in whole seconds; should be as long as any node may show a row.
     ///
@@ -93,9 +94,9 @@ ylock_core::define_options! {
     /// of the servers are known to be right, a smaller `max_clock_skew` makes that short.
     gc_grace / with_gc_grace: Duration or "the lease, `1s` and three times `max_clock_skew`, at least `20s`; `191s` with every default";
 
-    /// The algorithm, the same for all clients of a table: `queue`, or `shadow-rows`, the one that it replaces: not fair, to measure
-    /// against.
-    protocol / with_protocol: Protocol = "queue";
+    /// The algorithm, the same for all clients of a table, which records it, as `expiry`: `queue`, or `shadow-rows`, the one that it replaces: not
+    /// fair, to measure against.
+    protocol / with_protocol: Protocol or "that of the table; `queue` for a table that is created";
 
     /// Where places in the queue come from: `hlc`, the client's hybrid logical clock, or `global-time`, a cell that all clients share.
     clock / with_clock: Clock = "hlc";
@@ -153,8 +154,7 @@ impl CassandraOptions {
         self.expiry.unwrap_or_default()
     }
 
-    /// Returns what was asked for, if it was not left to the table.
-    pub(crate) fn expiry_asked_for(&self) -> Option<Expiry> {
+    fn expiry_asked_for(&self) -> Option<Expiry> {
         self.expiry
     }
 
@@ -164,10 +164,17 @@ impl CassandraOptions {
     }
 
     fn max_clock_skew_with(&self, expiry: Expiry) -> Duration {
-        self.max_clock_skew.unwrap_or(match expiry {
-            Expiry::Ttl => SKEW_OF_TTL,
-            Expiry::Observed => SKEW_OF_OBSERVED,
-        })
+        self.max_clock_skew.unwrap_or(Rules::of(expiry).max_clock_skew)
+    }
+
+    /// Returns for how long the last tokens of an unused name are kept; see [`with_token_ttl`](Self::with_token_ttl).
+    pub fn token_ttl(&self) -> Duration {
+        self.token_ttl.unwrap_or(Rules::of(self.expiry()).token_ttl)
+    }
+
+    /// Returns the algorithm; see [`with_protocol`](Self::with_protocol).
+    pub fn protocol(&self) -> Protocol {
+        self.protocol.unwrap_or_default()
     }
 
     /// Returns `gc_grace_seconds` of a table that is created; see [`with_gc_grace`](Self::with_gc_grace).

@@ -6,7 +6,7 @@ use std::time::Duration;
 use scylla::client::session::Session;
 use ylock_core::{Error, ErrorKind};
 use ylock_engine_cassandra::CassandraOptions;
-use ylock_engine_cassandra::options::{Expiry, SchemaMode};
+use ylock_engine_cassandra::options::{Expiry, Protocol, SchemaMode};
 
 use super::cluster::*;
 use super::schema::with_keyspace;
@@ -95,6 +95,45 @@ async fn a_table_that_says_nothing_is_one_of_a_ttl() {
     .await;
 }
 
+/// The smallest of any client would bound what is promised to all.
+#[tokio::test]
+#[ignore = "needs cassandra: run `cargo xtask test`"]
+async fn the_other_rules_are_recorded_as_well() {
+    with_keyspace(async |keyspace: String, session: Arc<Session>| {
+        let day = Duration::from_secs(24 * 60 * 60);
+        let minutes = Duration::from_secs(120);
+        let made = creating(&keyspace).with_token_ttl(day).with_max_clock_skew(minutes);
+        connect(&made).await.unwrap();
+        let taken = connect(&options_for(&keyspace)).await.unwrap();
+        assert_eq!((taken.options().token_ttl(), taken.options().max_clock_skew()), (day, minutes));
+        let plain = options_for(&keyspace);
+        for (other, theirs, own) in [
+            (plain.clone().with_token_ttl(day * 7), "token_ttl=86400s", "token_ttl=604800s"),
+            (plain.clone().with_max_clock_skew(minutes / 2), "max_clock_skew=120s", "max_clock_skew=60s"),
+            (plain.clone().with_protocol(Protocol::ShadowRows), "protocol=queue", "protocol=shadow-rows"),
+        ] {
+            for schema in [SchemaMode::Check, SchemaMode::Create] {
+                let text = refused(&other.clone().with_schema(schema)).await.to_string();
+                assert!(text.contains(&format!("one of {theirs}, and this client has {own}")), "{text}");
+            }
+        }
+        // A table of an earlier version has the defaults.
+        alter(
+            &session,
+            &keyspace,
+            "ylock: one partition per lock, one row per client; expiry=observed; version=1",
+        )
+        .await;
+        connect(&plain.clone().with_token_ttl(day * 7)).await.unwrap();
+        let text = refused(&made.with_schema(SchemaMode::Check)).await.to_string();
+        let mend = text.lines().find(|line| line.starts_with("ALTER TABLE")).expect("a statement");
+        for rule in ["expiry=observed", "max_clock_skew=120s", "token_ttl=86400s"] {
+            assert!(mend.contains(rule), "{rule}: {text}");
+        }
+    })
+    .await;
+}
+
 /// What fits the other rule only is refused when the table has said which it is.
 #[tokio::test]
 #[ignore = "needs cassandra: run `cargo xtask test`"]
@@ -115,7 +154,8 @@ async fn clients_of_another_version_are_refused_by_name() {
     with_keyspace(async |keyspace: String, session: Arc<Session>| {
         connect(&creating(&keyspace)).await.unwrap();
         let made = comment(&session, &keyspace).await;
-        assert!(made.ends_with("; expiry=observed; version=1"), "{made}");
+        let rules = "; expiry=observed; max_clock_skew=60s; token_ttl=604800s; protocol=queue; version=1";
+        assert!(made.ends_with(rules), "{made}");
         let later = "ylock: another table altogether; expiry=never; version=2";
         alter(&session, &keyspace, later).await;
         for schema in [SchemaMode::Check, SchemaMode::Create] {

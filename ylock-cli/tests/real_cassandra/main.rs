@@ -48,7 +48,8 @@ fn permits_and_periods_are_counted() {
 #[ignore = "needs cassandra: run `cargo xtask test`"]
 fn the_doctor_finds_it_well() {
     let parts = [
-        "table: ylock_command_test.locks, expiry=observed",
+        "table: ylock_command_test.locks",
+        "rules: expiry=observed, max_clock_skew=60s, token_ttl=604800s, protocol=queue",
         "consistency: quorum",
         "replicas: ",
         "without TLS",

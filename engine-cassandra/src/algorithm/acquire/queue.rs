@@ -12,8 +12,9 @@
 //!
 //! Departures: the first test is assumed to hold while no other client was seen, so that `join` claims at once and an
 //! acquisition costs two trips; a waiter shows itself again before its row expires, and joins again if it did; the first
-//! waiter claims while the holder is still inside, so that the next look after the release lets it in; readers conflict with
-//! writers only; and a claim carries a token that must exceed all that conflict.
+//! waiter claims while the holder is still inside, so that the next look after the release lets it in; the second one claims without the look of
+//! 6.2 where the last tokens say that the first has left; between two looks waiters read these tokens alone; readers conflict with writers only; and
+//! a claim carries a token that must exceed all that conflict.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use crate::algorithm::judge::{Contender, Verdict, is_contended, places_of_others
 use crate::algorithm::line::Before;
 use crate::algorithm::own_row::OwnRow;
 use crate::algorithm::pace::{self, Pace};
-use crate::algorithm::store::Partition;
+use crate::algorithm::store::{LastTokens, Partition};
 use crate::algorithm::told::{AskedBy, Turn};
 use crate::hints;
 
@@ -95,9 +96,12 @@ impl Wait {
 /// Joins (step 1) and pauses, where a queue was seen a moment ago: a look at once would only show that it is still there.
 async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) -> Result<()> {
     if let Some((pause, tellers)) = own_row.first_pause() {
-        let began = own_row.client.now();
+        let (began, sent) = (own_row.client.now(), own_row.sent());
         own_row.join(request, false).await?;
-        wait.pace.wrote_for(own_row.client.now().since(began));
+        // The release before may have written the row.
+        if own_row.sent() != sent {
+            wait.pace.wrote_for(own_row.client.now().since(began));
+        }
         let pause = pace::about(pause, &*own_row.client.environment).min(request.lease / 6);
         own_row.tell_line_of_waiting(request.mode);
         let end = if tellers.is_empty() { AskedBy::Other } else { AskedBy::FirstPause };
@@ -154,7 +158,7 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
         // The claim is too old to rely on, or the row has expired: show it again, and look again.
         Verdict::Enter | Verdict::Gone => {
             own_row.stay(request).await?;
-            if was_not_shown {
+            if was_not_shown && verdict == Verdict::Gone {
                 return Err(not_shown());
             }
         }
@@ -314,7 +318,7 @@ async fn pause(
 ) -> Result<()> {
     let (ahead, before) = (me.before(look), Before::of(look, me));
     let environment = &own_row.client.environment;
-    let often = wait.pace.pause(ahead, look, environment.now());
+    let often = wait.pace.pause(me.turns_before(look), look, environment.now());
     own_row.remember(wait.pace.estimates);
     let until_told = own_row.pause_until_told(request.lease, ahead, &before);
     if until_told.is_some() {
@@ -333,13 +337,43 @@ async fn pause(
     {
         pause = pause.min(death.since(environment.now()));
     }
-    wait.asked_by = match own_row.pause(pause).await {
-        Some(asked_by) => asked_by,
-        None if until_told.is_some() => AskedBy::LongPause,
-        None => await_change(own_row, request, wait, me, look).await?,
+    wait.asked_by = if until_told.is_some() {
+        own_row.pause(pause).await.unwrap_or(AskedBy::LongPause)
+    } else if ahead <= 1 {
+        match own_row.pause(pause).await {
+            Some(asked_by) => asked_by,
+            None => await_change(own_row, request, wait, me, look).await?,
+        }
+    } else {
+        sleep_while_it_moves(own_row, wait, pause, look.last_tokens()).await?
     };
     // However often hints ask for looks: the row is shown again when it is due, and not later.
     if is_due(own_row, request) { own_row.stay(request).await } else { Ok(()) }
+}
+
+/// Sleeps far behind in the queue, as long as the last tokens change now and then. Where they do not, those before may have died or given up, or
+/// holders stay for longer than before: a look will say.
+async fn sleep_while_it_moves(
+    own_row: &OwnRow,
+    wait: &Wait,
+    pause: Duration,
+    mut last: LastTokens,
+) -> Result<AskedBy> {
+    let end = own_row.client.now().plus(pause);
+    loop {
+        let left = end.since(own_row.client.now());
+        let next = left.min(wait.pace.longest_without_change());
+        if let Some(asked_by) = own_row.pause(next).await {
+            return Ok(asked_by);
+        }
+        if next == left {
+            return Ok(AskedBy::Other);
+        }
+        let before = std::mem::replace(&mut last, own_row.last_tokens().await?);
+        if before == last {
+            return Ok(AskedBy::Other);
+        }
+    }
 }
 
 /// Waits until the last tokens change, as long as nothing else is due. While there is no change a look would show what the last one has shown, and
@@ -358,10 +392,12 @@ async fn await_change(
     }
     let shown = own_row.sent().plus(request.lease / 3);
     let death = own_row.next_death(look, request.mode);
-    let due = wait.pace.look_is_due(before, wait.looked).min(shown).min(death.unwrap_or(shown));
+    let reads = request.mode == Mode::Read;
+    let due = wait.pace.look_is_due(before, reads, wait.looked).min(shown).min(death.unwrap_or(shown));
     while client.now() < due {
         let last = own_row.last_tokens().await?;
         if me.is_first_after(look, last) {
+            own_row.turn_has_come(Turn::Claim, AskedBy::Other, &[]);
             claim(own_row, request, wait).await?;
         }
         if last != look.last_tokens() {

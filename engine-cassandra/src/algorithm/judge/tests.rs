@@ -68,6 +68,16 @@ fn with_last(look: Partition, write: u64, read: u64) -> Partition {
 }
 
 #[test]
+fn readers_that_follow_each_other_are_one_turn() {
+    let place = |number, mode| other(number, mode, State::Waiting, number as i64);
+    let [read, write] = [Mode::Read, Mode::Write];
+    let others = [place(1, read), place(3, write), place(2, read), place(4, read), place(11, write)];
+    let turns = |me: Contender| me.turns_before(&look(&me, others.clone()));
+    assert_eq!((turns(me(write)), turns(me(read))), (3, 1));
+    assert_eq!(me(write).before(&look(&me(write), others.clone())), 4);
+}
+
+#[test]
 fn the_last_tokens_show_that_a_holder_leaves_unless_another_one_has_left_with_a_larger_one() {
     let first = claiming(Mode::Write, 9);
     let shows =

@@ -63,9 +63,24 @@ fn one_who_comes_in_the_middle_of_a_hold_does_not_wait_for_a_whole_one() {
     assert_eq!([0, 100].map(|now| pace.pause(0, &held(1), at(now))), [ms(10), ms(10)]);
     // A sixteenth, and the second one a sixth more.
     assert_eq!(learnt(ms(240), ms(4)).pause(1, &held(1), at(0)), ms(15 + 40));
-    // Nor does it learn that holds were shorter.
+    // It learns little from what it has seen of one.
     pace.pause(0, &held(2), at(101));
-    assert_eq!(pace.estimates.hold, ms(160));
+    assert_eq!(pace.estimates.hold, ms(160) * 7 / 8 + ms(100) / 8);
+}
+
+/// Each comes back while the other one is inside.
+#[test]
+fn two_that_take_turns_learn_that_holds_have_become_shorter() {
+    let mut estimates = learnt(ms(8_000), ms(4)).estimates;
+    for _ in 0..40 {
+        let mut wait = Pace::new(estimates);
+        for now in [0, 5] {
+            wait.pause(0, &held(1), at(now));
+        }
+        wait.enters();
+        estimates = wait.estimates;
+    }
+    assert!(estimates.hold < ms(50), "{estimates:?}");
 }
 
 /// What was inside at the last look is so still, as the last tokens say.
@@ -86,21 +101,29 @@ fn the_second_does_not_look_before_the_first_can_have_claimed_and_left() {
     // That none was inside at two looks does not say that none was in between.
     assert_eq!(nothing, [8, 8].map(ms));
     assert_eq!(claims, [4, 1].map(ms));
+    // Unless the first is there for long, and may have died.
+    let mut pace = learnt(ms(0), ms(4));
+    assert_eq!([0, 240].map(|now| pace.pause(1, &look([]), at(now))), [8, 20].map(ms));
 }
 
 /// The tokens do not show that the first has entered, nor that one has given up.
 #[test]
 fn a_look_is_due_although_no_token_has_changed() {
-    let due = |hold, before, looks: &[u64]| {
+    let due = |hold, (before, reads), looks: &[u64]| {
         let mut pace = learnt(hold, ms(4));
-        looks.iter().for_each(|look| drop(pace.pause(before, &claimed(1), at(*look))));
+        for look in looks {
+            pace.pause(before, &claimed(1), at(*look));
+        }
         let looked = at(*looks.last().unwrap());
-        pace.look_is_due(before, looked).since(looked)
+        pace.look_is_due(before, reads, looked).since(looked)
     };
-    assert_eq!(due(ms(0), 0, &[0]), LONGEST);
+    let (first, reader, second) = ((0, false), (0, true), (1, false));
+    assert_eq!(due(ms(0), first, &[0]), LONGEST);
+    // A writer may go on as a reader.
+    assert_eq!([due(ms(0), reader, &[0]), due(ms(0), reader, &[0, 240])], [16, 20].map(ms));
     // Where holders stay the row says so soon; and it is asked the more rarely the longer it does not.
-    assert_eq!([due(ms(0), 1, &[0]), due(ms(100), 1, &[0])], [16, 4].map(ms));
-    assert_eq!([due(ms(0), 1, &[0, 90]), due(ms(0), 1, &[0, 9_000])], [ms(90), LONGEST]);
+    assert_eq!([due(ms(0), second, &[0]), due(ms(100), second, &[0])], [16, 4].map(ms));
+    assert_eq!([due(ms(0), second, &[0, 90]), due(ms(0), second, &[0, 9_000])], [ms(90), LONGEST]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::meet::Asker;
 use super::text;
 use crate::driver::columns::{COLUMNS, Column, Part};
 use crate::driver::errors;
-use crate::options::{CassandraOptions, Expiry};
+use crate::options::{CassandraOptions, Rules};
 
 const KEYSPACE: &str = "SELECT durable_writes FROM system_schema.keyspaces WHERE keyspace_name = ?";
 const TABLE: &str = "SELECT read_repair, gc_grace_seconds, comment FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
@@ -32,8 +32,8 @@ pub(super) enum Found {
 /// A table that can be used.
 #[derive(Clone, Copy)]
 pub(in crate::driver) struct Fit {
-    /// The rule that the table records for its clients.
-    pub(in crate::driver) expiry: Expiry,
+    /// What the table records for its clients.
+    pub(in crate::driver) rules: Rules,
     gc_grace_seconds: i32,
 }
 
@@ -84,19 +84,17 @@ pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions) -> Result
     if named_in(&row.comment) != text::VERSION {
         return Ok(Found::Wrong(other_version(options, &row.comment)));
     }
-    // First: which `expiry` a table says that is not one of ours means nothing.
+    // First: which rules a table says that is not one of ours means nothing.
     let faults = faults(row, &columns);
     if !faults.is_empty() {
         let is_missing = |needed: &&Column| !columns.iter().any(|column| column.name == needed.name);
         let missing: Vec<_> = COLUMNS.iter().filter(is_missing).collect();
         return Ok(Found::Wrong(wrong(options, &faults, &missing)));
     }
-    Ok(match text::expiry_in(&row.comment) {
-        Err(word) => Found::Wrong(unknown_expiry(options, &word)),
-        Ok(theirs) if options.expiry_asked_for().is_some_and(|asked| asked != theirs) => {
-            Found::Wrong(other_expiry(options, theirs))
-        }
-        Ok(expiry) => Found::Fits(Fit { expiry, gc_grace_seconds: row.gc_grace_seconds }),
+    Ok(match text::rules_in(&row.comment) {
+        Err(word) => Found::Wrong(unknown_rule(options, &word)),
+        Ok(theirs) if options.rules_beside(theirs) != theirs => Found::Wrong(other_rule(options, theirs)),
+        Ok(rules) => Found::Fits(Fit { rules, gc_grace_seconds: row.gc_grace_seconds }),
     })
 }
 
@@ -169,24 +167,27 @@ fn other_version(options: &CassandraOptions, comment: &str) -> Error {
     other.refused(crate::NAME)
 }
 
-/// Returns the error for a table whose clients go by another rule: a row that one of them still relies on could be gone for the other.
-fn other_expiry(options: &CassandraOptions, theirs: Expiry) -> Error {
-    let (keyspace, table, own) = (options.keyspace(), options.table(), options.expiry());
+/// Returns the error for a table whose clients go by another rule: a row that one of them still relies on could be gone for the other, or a token
+/// forgotten that it counts on.
+fn other_rule(options: &CassandraOptions, theirs: Rules) -> Error {
+    let (keyspace, table, own) = (options.keyspace(), options.table(), options.rules_beside(theirs));
+    let differ = theirs.words().into_iter().zip(own.words()).find(|(theirs, own)| theirs != own);
+    let ((name, theirs), (_, asked)) = differ.unwrap_or_default();
     let message = format!(
-        "table {keyspace}.{table} is one of expiry={theirs}, and this client has expiry={own}: connect with expiry={theirs} or without \
+        "table {keyspace}.{table} is one of {name}={theirs}, and this client has {name}={asked}: connect with {name}={theirs} or without \
          any; or end all clients of the table, and run\n{};\n",
-        text::record(options)
+        text::record(options, own)
     );
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }
 
 /// Returns the error for a table whose clients go by a rule that this client does not know.
-fn unknown_expiry(options: &CassandraOptions, word: &str) -> Error {
+fn unknown_rule(options: &CassandraOptions, word: &str) -> Error {
     let (keyspace, table) = (options.keyspace(), options.table());
     let message = format!(
-        "table {keyspace}.{table} is one of expiry={word}, which this version of ylock does not know: use a later one, or another table. If \
+        "table {keyspace}.{table} is one of {word}, which this version of ylock does not know: use a later one, or another table. If \
          the comment of the table is wrong, end all clients of the table, and run\n{};\n",
-        text::record(options)
+        text::record(options, options.rules())
     );
     Error::new(ErrorKind::Config, message).with_engine(crate::NAME)
 }

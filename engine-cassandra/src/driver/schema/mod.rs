@@ -9,7 +9,7 @@ use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::{errors, session};
-use crate::options::{CassandraOptions, Expiry, SchemaMode};
+use crate::options::{CassandraOptions, Rules, SchemaMode};
 
 mod look;
 mod meet;
@@ -28,12 +28,12 @@ const AGREEMENT_PART: u32 = 5;
 /// The number of looks after which a fault counts as one that will not go away.
 const ATTEMPTS: u32 = 10;
 
-/// Makes sure that the table is there and fits. Returns by which rule its clients go.
+/// Makes sure that the table is there and fits. Returns by which rules its clients go.
 pub(super) async fn ensure(
     asker: Asker<'_>,
     options: &CassandraOptions,
     environment: &Arc<dyn Environment>,
-) -> Result<Expiry> {
+) -> Result<Rules> {
     if options.schema() == SchemaMode::Create {
         create(asker, options, environment).await?;
     }
@@ -41,8 +41,8 @@ pub(super) async fn ensure(
     // before that may be what it wanted.
     let fit = look_again(asker, options, environment).await?;
     replicas::check(asker, options).await?;
-    warn_of_short_grace(fit, &options.clone().with_expiry(fit.expiry));
-    Ok(fit.expiry)
+    warn_of_short_grace(fit, &options.clone().with_rules(fit.rules));
+    Ok(fit.rules)
 }
 
 /// Checks that the table is there and still fits, when the nodes agree on it.
@@ -89,7 +89,8 @@ pub(super) async fn diagnose(
     let fit = fit(asker, options).await?;
     let (keyspace, table) = (options.keyspace(), options.table());
     let facts = [
-        ("table", format!("{keyspace}.{table}, expiry={}", fit.expiry)),
+        ("table", format!("{keyspace}.{table}")),
+        ("rules", fit.rules.words().map(|(name, value)| format!("{name}={value}")).join(", ")),
         ("consistency", options.consistency().to_string()),
         ("replicas", replicas::words(asker, options).await?),
     ];
@@ -155,7 +156,7 @@ async fn step(asker: Asker<'_>, options: &CassandraOptions) -> Result<bool> {
 /// Checks the options by the rule that a new table has. A client that is refused must not leave one behind: by its rule the user, who then
 /// names the other one, would be refused again.
 fn check_for_a_new_table(options: &CassandraOptions) -> Result<()> {
-    options.clone().with_expiry(options.expiry()).check()
+    options.clone().with_rules(options.rules()).check()
 }
 
 /// Waits until every node that can be reached knows the table, whichever client created it, and the table can be read.

@@ -3,7 +3,7 @@
 use crate::driver::columns::{self, COLUMNS, Column, Part};
 use ylock_core::options::OptionValue;
 
-use crate::options::{CassandraOptions, Consistency, Expiry};
+use crate::options::{CassandraOptions, Consistency, Expiry, Protocol, Rules};
 
 /// The options of the table, each with its reason.
 ///
@@ -23,8 +23,6 @@ const TABLE_OPTIONS: &[&str] = &[
      'tombstone_compaction_interval': 60, 'unchecked_tombstone_compaction': true}",
 ];
 
-/// The words before the `expiry` of the table's clients, in its comment.
-const EXPIRY: &str = "expiry=";
 /// The version of what is in the rows. Tables of earlier clients do not say it, and have the first one.
 pub(super) const VERSION: &str = "1";
 
@@ -53,30 +51,42 @@ pub(super) fn table(options: &CassandraOptions) -> String {
     let (lock, slot) = (columns::names(&[Part::Lock]), columns::names(&[Part::Slot]));
     cql.push_str(&format!(
         "    PRIMARY KEY (({lock}), {slot})\n) WITH comment = '{}'\n    AND ",
-        comment(options.expiry())
+        comment(options.rules())
     ));
     cql.push_str(&TABLE_OPTIONS.join("\n    AND "));
     cql.push_str(&format!("\n    AND gc_grace_seconds = {}", options.gc_grace().as_secs()));
     cql
 }
 
-/// Returns the comment of a table whose clients have this `expiry`: it is made together with the table, so that the first client decides for all.
-pub(super) fn comment(expiry: Expiry) -> String {
-    format!("ylock: one partition per lock, one row per client; {EXPIRY}{expiry}; version={VERSION}")
+/// Returns the comment of a table whose clients have these rules: it is made together with the table, so that the first client decides for all.
+pub(super) fn comment(rules: Rules) -> String {
+    let rules = rules.words().map(|(name, value)| format!("{name}={value}")).join("; ");
+    format!("ylock: one partition per lock, one row per client; {rules}; version={VERSION}")
 }
 
-/// Returns the `expiry` of the table's clients that a comment names; or the word that stands there and is none. Tables of earlier versions have
-/// no word, and those clients had a TTL.
-pub(super) fn expiry_in(comment: &str) -> Result<Expiry, String> {
-    let Some((_, rest)) = comment.split_once(EXPIRY) else { return Ok(Expiry::Ttl) };
+/// Returns the rules of the table's clients that a comment names; or the one that is none, as `name=word`. Tables of earlier versions do not name
+/// an `expiry`, and those clients had a TTL; or they name nothing else.
+pub(super) fn rules_in(comment: &str) -> Result<Rules, String> {
+    let expiry = rule(comment, "expiry")?.unwrap_or(Expiry::Ttl);
+    let preset = Rules::of(expiry);
+    Ok(Rules {
+        expiry,
+        max_clock_skew: rule(comment, "max_clock_skew")?.unwrap_or(preset.max_clock_skew),
+        token_ttl: rule(comment, "token_ttl")?.unwrap_or(preset.token_ttl),
+        protocol: rule::<Protocol>(comment, "protocol")?.unwrap_or(preset.protocol),
+    })
+}
+
+fn rule<V: OptionValue>(comment: &str, name: &str) -> Result<Option<V>, String> {
+    let Some((_, rest)) = comment.split_once(&format!("{name}=")) else { return Ok(None) };
     let word = rest.split([' ', ';', ',']).next().unwrap_or_default();
-    Expiry::from_text(word).map_err(|_| word.to_owned())
+    V::from_text(word).map(Some).map_err(|_| format!("{name}={word}"))
 }
 
-/// Returns the statement that says of a table which `expiry` its clients have.
-pub(super) fn record(options: &CassandraOptions) -> String {
+/// Returns the statement that says of a table which rules its clients have.
+pub(super) fn record(options: &CassandraOptions, rules: Rules) -> String {
     let (keyspace, table) = (options.keyspace(), options.table());
-    format!("ALTER TABLE \"{keyspace}\".\"{table}\" WITH comment = '{}'", comment(options.expiry()))
+    format!("ALTER TABLE \"{keyspace}\".\"{table}\" WITH comment = '{}'", comment(rules))
 }
 
 /// Returns the statement that gives a table a column that it lacks.
@@ -101,6 +111,8 @@ pub(super) fn probe(options: &CassandraOptions) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ylock_core::stored_version::named_in;
 
     use super::*;
@@ -141,32 +153,46 @@ mod tests {
     }
 
     #[test]
-    fn the_comment_says_which_expiry_the_clients_have() {
-        for expiry in [Expiry::Ttl, Expiry::Observed] {
-            let options = CassandraOptions::new("keyspace").with_expiry(expiry);
-            assert!(table(&options).contains(&format!(" WITH comment = '{}'\n", comment(expiry))));
-            assert_eq!(expiry_in(&comment(expiry)), Ok(expiry));
+    fn the_comment_says_which_rules_the_clients_have() {
+        let rare = Rules {
+            max_clock_skew: Duration::from_millis(1_500),
+            token_ttl: Duration::from_secs(3_600),
+            protocol: Protocol::ShadowRows,
+            ..Rules::of(Expiry::Ttl)
+        };
+        for rules in [Rules::of(Expiry::Ttl), Rules::of(Expiry::Observed), rare] {
+            let options = CassandraOptions::new("keyspace").with_rules(rules);
+            assert!(table(&options).contains(&format!(" WITH comment = '{}'\n", comment(rules))));
+            assert_eq!(rules_in(&comment(rules)), Ok(rules));
+            let recorded = record(&options, rules);
             assert!(
-                record(&options)
-                    .ends_with(&format!("\"keyspace\".\"locks\" WITH comment = '{}'", comment(expiry)))
+                recorded.ends_with(&format!("\"keyspace\".\"locks\" WITH comment = '{}'", comment(rules)))
             );
         }
-        assert_eq!(expiry_in("expiry=observed, says the operator"), Ok(Expiry::Observed));
-        assert_eq!(expiry_in("expiry=later"), Err("later".to_owned()));
+        assert_eq!(rules_in("expiry=observed, says the operator"), Ok(Rules::of(Expiry::Observed)));
+        for word in ["expiry=later", "token_ttl=long", "max_clock_skew=-1s", "protocol=lwt"] {
+            assert_eq!(rules_in(&format!("{word}; version=1")), Err(word.to_owned()));
+        }
     }
 
     #[test]
     fn the_comment_says_the_version_and_one_that_says_none_is_of_the_first() {
-        assert_eq!(named_in(&comment(Expiry::Ttl)), VERSION);
+        assert_eq!(named_in(&comment(Rules::of(Expiry::Ttl))), VERSION);
         for earlier in ["ylock: one partition per lock, one row per client; expiry=observed", ""] {
             assert_eq!(named_in(earlier), "1");
         }
     }
 
     #[test]
-    fn a_table_of_an_earlier_version_is_one_of_a_ttl() {
-        assert_eq!(expiry_in("ylock: one partition per lock, one row per client"), Ok(Expiry::Ttl));
-        assert_eq!(expiry_in(""), Ok(Expiry::Ttl));
+    fn a_table_of_an_earlier_version_has_the_defaults_and_without_a_word_a_ttl() {
+        let comment = "ylock: one partition per lock, one row per client";
+        for (comment, expiry) in [
+            (comment, Expiry::Ttl),
+            ("", Expiry::Ttl),
+            (&format!("{comment}; expiry=observed; version=1"), Expiry::Observed),
+        ] {
+            assert_eq!(rules_in(comment), Ok(Rules::of(expiry)));
+        }
     }
 
     #[test]

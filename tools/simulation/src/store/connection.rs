@@ -16,7 +16,7 @@ use ylock_core::environment::Environment;
 use ylock_core::{Error, ErrorKind, Key, Result};
 use ylock_engine_cassandra::algorithm::clock::TimeCell;
 use ylock_engine_cassandra::algorithm::runs::RunCell;
-use ylock_engine_cassandra::algorithm::store::{Page, Partition, Slot, State, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{LastTokens, Page, Partition, Slot, State, Store, Write};
 
 use super::cluster::{Cluster, Reply};
 use super::mutation;
@@ -127,6 +127,14 @@ impl Store for Connection {
         }
         self.world.note(|| format!("{:?} sees {}", self.clocks.actor(), shown(&look)));
         look
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        let look =
+            self.ask(|reply| self.cluster.read(key.clone(), None, reply)).await.and_then(|look| look)?;
+        self.world
+            .note(|| format!("{:?} reads the last tokens {:?}", self.clocks.actor(), look.last_tokens()));
+        Ok(look.last_tokens())
     }
 
     async fn keys(&self, after: Option<i64>) -> Result<Page> {

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Engine, Request};
 use ylock_core::environment::Environment;
 use ylock_core::{ClientName, Key, Mode, Owner, Result};
-use ylock_engine_cassandra::algorithm::store::{Page, Partition, Slot, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{LastTokens, Page, Partition, Slot, Store, Write};
 use ylock_engine_cassandra::hints::{Carrier, Datagram, Receiver};
 use ylock_engine_cassandra::options::Notify;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
@@ -95,6 +95,10 @@ impl Store for Forgetful {
         let look = self.connection.read(key).await;
         self.looks.store(false, Ordering::Relaxed);
         look
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        self.connection.read_last_tokens(key).await
     }
 
     async fn keys(&self, after: Option<i64>) -> Result<Page> {

@@ -10,7 +10,9 @@ use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Engine};
 use ylock_core::environment::{Environment, Moment};
 use ylock_core::{Key, Result};
-use ylock_engine_cassandra::algorithm::store::{Page, Partition, SeenRow, Slot, State, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{
+    LastTokens, Page, Partition, SeenRow, Slot, State, Store, Write,
+};
 use ylock_engine_cassandra::hints::{Carrier, Datagram, Hint, Receiver};
 use ylock_engine_cassandra::options::Notify;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
@@ -141,6 +143,10 @@ impl Store for Broken {
         let look = self.inner.read(key).await?;
         *self.last_look.lock() = Some((key.clone(), look.clone()));
         Ok(look)
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        self.inner.read_last_tokens(key).await
     }
 
     async fn keys(&self, after: Option<i64>) -> Result<Page> {

@@ -9,7 +9,9 @@ use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Engine};
 use ylock_core::environment::{BoxFuture, Environment, Moment, RuntimeId};
 use ylock_core::{Key, Result};
-use ylock_engine_cassandra::algorithm::store::{Page, Partition, SeenRow, Slot, State, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{
+    LastTokens, Page, Partition, SeenRow, Slot, State, Store, Write,
+};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_simulation::Setting;
 use ylock_simulation::clocks::Clocks;
@@ -81,6 +83,10 @@ impl Store for Broken {
         let mut look = look?;
         look.rows.iter_mut().for_each(|seen| self.change(seen));
         Ok(look)
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        self.inner.read_last_tokens(key).await
     }
 
     async fn keys(&self, after: Option<i64>) -> Result<Page> {

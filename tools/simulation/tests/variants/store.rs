@@ -8,7 +8,9 @@ use parking_lot::Mutex;
 use ylock_core::engine::{AcquisitionId, Engine, Ticket};
 use ylock_core::environment::Environment;
 use ylock_core::{Key, Result};
-use ylock_engine_cassandra::algorithm::store::{Page, Partition, SeenRow, Slot, State, Store, Write};
+use ylock_engine_cassandra::algorithm::store::{
+    LastTokens, Page, Partition, SeenRow, Slot, State, Store, Write,
+};
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 use ylock_simulation::clocks::Clocks;
 use ylock_simulation::store::Connection;
@@ -142,6 +144,10 @@ impl Store for Broken {
             _ => {}
         }
         Ok(look)
+    }
+
+    async fn read_last_tokens(&self, key: &Key) -> Result<LastTokens> {
+        self.inner.read_last_tokens(key).await
     }
 
     async fn keys(&self, after: Option<i64>) -> Result<Page> {
