@@ -91,7 +91,7 @@ impl Contender {
         before.chunk_by(|one, next| !one.mode.conflicts_with(next.mode)).count()
     }
 
-    /// Returns whether the last tokens will show when what stands in the way leaves: whoever has entered gives its token back, and each of these
+    /// Returns whether the last tokens will show when what stands in the way leaves: a client that has entered gives its token back, and each of these
     /// tokens is above the last one. They do not show that a holder goes on as a reader, or has died, nor that a claim is taken back; so the first
     /// looks itself while one stands beside its own.
     pub(crate) fn is_shown_by_tokens(&self, look: &Partition) -> bool {

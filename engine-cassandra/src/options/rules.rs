@@ -72,7 +72,7 @@ impl CassandraOptions {
 fn exact(duration: Duration) -> String {
     let nanos = duration.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    let (unit, name) = units.into_iter().find(|(unit, _)| nanos % unit == 0).unwrap_or((1, "ns"));
+    let (unit, name) = units.into_iter().find(|(unit, _)| nanos.is_multiple_of(*unit)).unwrap_or((1, "ns"));
     format!("{}{name}", nanos / unit)
 }
 

@@ -101,7 +101,7 @@ fn the_second_is_shown_that_the_first_leaves_once_that_may_have_entered() {
         me.is_shown_by_tokens(&with_last(look(&me, others.iter().cloned()), 5, 6))
     };
     let claimed = with_token(1, Mode::Write, State::Claimed, 7);
-    assert!(shows(me(Mode::Write), &[claimed.clone()]));
+    assert!(shows(me(Mode::Write), std::slice::from_ref(&claimed)));
     // As long as the holder before it is inside, the second waits for the first to enter.
     assert!(!shows(me(Mode::Write), &[claimed.clone(), with_token(2, Mode::Write, State::Held, 8)]));
     assert!(
