@@ -36,8 +36,8 @@ const LONGEST_FAR_BEHIND: Duration = Duration::from_secs(5);
 const SLOWLY: u32 = 8;
 /// The looks in which the first in line shows that it has entered, if it stays inside.
 const LOOKS_TO_SHOW: u32 = 4;
-/// The looks in which a client that was told enters and says so, and twice that.
-const LOOKS_TO_ENTER: u32 = 8;
+/// The looks in which a client that was told enters and says so, and thrice that: the time of a look is rather less.
+const LOOKS_TO_ENTER: u32 = 12;
 
 /// The estimates that were learnt at this lock so far.
 #[derive(Clone, Copy, Debug, Default)]

@@ -234,7 +234,7 @@ fn the_time_of_a_request_is_learnt_fast_where_it_becomes_less() {
 fn a_newcomer_that_is_told_looks_when_the_last_of_the_others_enters() {
     let Pace { estimates, .. } = learnt(ms(80), ms(10));
     let pauses = [0, 1, 2, 3, 100].map(|others| estimates.first_pause_until_told(others));
-    assert_eq!(pauses, [80, 80, 290, 500, 1_500].map(ms));
+    assert_eq!(pauses, [120, 120, 330, 540, 1_500].map(ms));
 }
 
 #[test]

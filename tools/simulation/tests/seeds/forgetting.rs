@@ -32,5 +32,5 @@ fn a_replica_that_forgets_breaks_only_what_is_said_where_others_have_missed_writ
         let unexpected = wrong(seed, &everything).into_iter().find(|what| !is_expected(what))?;
         Some(format!("seed {seed}: {unexpected}"))
     });
-    support::must_be_found("a replica forgets", 461, 1_000, |seed| wrong(seed, &everything).pop());
+    support::must_be_found("a replica forgets", 5_798, 1_000, |seed| wrong(seed, &everything).pop());
 }

@@ -49,7 +49,7 @@ fn coordinators_that_hear_of_a_new_node_one_after_the_other_let_two_in() {
     let setting =
         Setting { allowed: vec![Gossip, Delay, Down, Loss, NoHints, NoRepair], ..Setting::default() };
     // One of some thousand. With `Join` in place of `Gossip` none of 10 000 does.
-    support::must_be_found("coordinators hear of a node one after the other", 6_421, 3_000, |seed| {
+    support::must_be_found("coordinators hear of a node one after the other", 16_476, 3_000, |seed| {
         run(seed, &setting).wrong.into_iter().find(|what| what.contains("two valid holders"))
     });
 }
