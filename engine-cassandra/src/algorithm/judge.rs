@@ -100,7 +100,8 @@ impl Contender {
         let mut in_the_way = others
             .filter_map(|seen| Some((seen, seen.row.as_ref()?)))
             .filter(|(seen, row)| Place::all_of(seen.slot, row).any(is_in_the_way));
-        let is_awaited = |row: &Row| match (self.claimed, self.before(look)) {
+        let before = self.before(look);
+        let is_awaited = |row: &Row| match (self.claimed, before) {
             (Some(_), 0) => row.state == State::Held,
             // Until the first has entered, the second has nothing to do.
             (None, 1) => row.state == State::Claimed,

@@ -36,7 +36,7 @@ const LONGEST_FAR_BEHIND: Duration = Duration::from_secs(5);
 const SLOWLY: u32 = 8;
 /// The looks in which the first in line shows that it has entered, if it stays inside.
 const LOOKS_TO_SHOW: u32 = 4;
-/// The looks in which a client that was told enters and says so, and thrice that: the time of a look is rather less.
+/// Three times the looks in which a client that was told enters and says so: what is learnt of the time of a look is rather less than more.
 const LOOKS_TO_ENTER: u32 = 12;
 
 /// The estimates that were learnt at this lock so far.
@@ -99,7 +99,7 @@ impl Pace {
         }
     }
 
-    /// Returns for how long one who is far behind sleeps without reading the last tokens: as long as they change, the queue moves.
+    /// Returns for how long a waiter that is far behind sleeps without reading the last tokens: as long as they change, the queue moves.
     pub(super) fn longest_without_change(&self) -> Duration {
         self.turn().max(LONGEST)
     }

@@ -84,7 +84,7 @@ pub(super) async fn look(asker: Asker<'_>, options: &CassandraOptions) -> Result
     if named_in(&row.comment) != text::VERSION {
         return Ok(Found::Wrong(other_version(options, &row.comment)));
     }
-    // First: which rules a table says that is not one of ours means nothing.
+    // First: the rules in the comment of a table that is not one of ours mean nothing.
     let faults = faults(row, &columns);
     if !faults.is_empty() {
         let is_missing = |needed: &&Column| !columns.iter().any(|column| column.name == needed.name);
