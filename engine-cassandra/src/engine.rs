@@ -21,7 +21,7 @@ use crate::algorithm::runs::RunCell;
 use crate::algorithm::store::{Slot, Store};
 use crate::algorithm::{acquire, inspect, release, renew, runs};
 use crate::driver::Table;
-use crate::hints::{Carrier, Exchange, HintCounts, Socket};
+use crate::hints::{Carrier, Exchange, HintCounts, Networks, Socket};
 use crate::options::{CassandraOptions, Clock, Notify, Protocol, check_tokens};
 use crate::own_rows::OwnRows;
 
@@ -43,6 +43,8 @@ pub struct CassandraEngine {
     meter: Meter,
     /// How hints make holders renew.
     early_renewals: EarlyRenewals,
+    /// How waiters learn of their turn, in words.
+    waiters: String,
 }
 
 impl CassandraEngine {
@@ -53,21 +55,26 @@ impl CassandraEngine {
     /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if no node answers.
     pub async fn connect(options: &CassandraOptions) -> Result<Self> {
         let environment = SystemEnvironment::shared();
-        let table = Arc::new(Table::connect(options, &environment).await?);
+        let table = Table::connect(options, &environment).await?;
+        let (table, socket, waiters) = match Socket::open(table.options(), &environment).await? {
+            Ok(socket) => {
+                let waiters = format!("are told at {}", socket.address());
+                (table.of_told_client(), Some(socket), waiters)
+            }
+            Err(reason) => (table, None, format!("look by themselves: {reason}")),
+        };
+        let table = Arc::new(table);
         let engine = Self::over(Arc::clone(&table) as Arc<dyn Store>, environment, table.options());
         let engine = engine.with_runs(Arc::clone(&table) as Arc<dyn RunCell>);
         let engine = match options.clock() {
             Clock::Hlc => engine,
             Clock::GlobalTime => engine.with_global_time(Arc::clone(&table) as Arc<dyn TimeCell>),
         };
-        let engine = Self { meter: table.meter().clone(), table: Some(table), ..engine };
-        match options.notify() {
-            Notify::Off => Ok(engine),
-            Notify::Udp => {
-                let socket = Socket::open(options, &engine.client.environment).await?;
-                Ok(engine.with_hints(Arc::new(socket), options))
-            }
-        }
+        let engine = Self { meter: table.meter().clone(), table: Some(table), waiters, ..engine };
+        Ok(match socket {
+            Some(socket) => engine.with_hints(Arc::new(socket), options),
+            None => engine,
+        })
     }
 
     /// Creates a client over any store and environment; a simulation brings its own.
@@ -99,6 +106,7 @@ impl CassandraEngine {
             table: None,
             meter: Meter::default(),
             early_renewals: EarlyRenewals::default(),
+            waiters: String::new(),
         }
     }
 
@@ -129,13 +137,17 @@ impl CassandraEngine {
     #[must_use]
     pub fn with_hints(mut self, carrier: Arc<dyn Carrier>, options: &CassandraOptions) -> Self {
         if let Some(client) = Arc::get_mut(&mut self.client) {
-            let (environment, allowed) = (Arc::clone(&client.environment), options.notify_allow().cloned());
+            let allowed = match options.notify() {
+                Notify::Auto => Some(Networks::around(carrier.address().ip()).unwrap_or_default()),
+                Notify::Off | Notify::Udp => options.notify_allow().cloned(),
+            };
+            let environment = Arc::clone(&client.environment);
             client.hints = Some(Exchange::start(carrier, environment, allowed, self.early_renewals.clone()));
         }
         self
     }
 
-    /// Returns how many hints this client has sent and received; none with `notify=off`.
+    /// Returns how many hints this client has sent and received; none where [`notify`](CassandraOptions::with_notify) does not tell.
     pub fn hints(&self) -> HintCounts {
         self.client.hints.as_ref().map(|hints| hints.counts()).unwrap_or_default()
     }
@@ -275,7 +287,11 @@ impl Engine for CassandraEngine {
 
     async fn diagnose(&self) -> Result<Diagnostics> {
         match &self.table {
-            Some(table) => table.diagnose().await,
+            Some(table) => {
+                let mut seen = table.diagnose().await?;
+                seen.facts.push(("waiters", self.waiters.clone()));
+                Ok(seen)
+            }
             // Of the store of a simulation nothing is told.
             None => Ok(Diagnostics::default()),
         }

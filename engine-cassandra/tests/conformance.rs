@@ -1,4 +1,4 @@
-//! The Cassandra engine, by the queue lock, with and without hints, and by the old algorithm, asked by the suite that every engine answers.
+//! The Cassandra engine, by the queue lock, with hints and without, and by the old algorithm, asked by the suite that every engine answers.
 
 mod cluster;
 
@@ -19,7 +19,7 @@ impl Harness for Cassandra {
     fn name(&self) -> &str {
         match (self.0, self.1) {
             (Protocol::ShadowRows, _) => "cassandra by shadow rows",
-            (_, Notify::Udp) => "cassandra with hints",
+            (_, Notify::Off) => "cassandra without hints",
             _ => "cassandra",
         }
     }
@@ -34,7 +34,7 @@ impl Harness for Cassandra {
     async fn engine(&self) -> Arc<dyn Engine> {
         Arc::new(match (self.0, self.1) {
             (Protocol::ShadowRows, _) => cluster::shadow_rows().await,
-            (_, Notify::Udp) => cluster::told().await,
+            (_, Notify::Off) => cluster::without_hints().await,
             _ => cluster::engine().await,
         })
     }
@@ -52,7 +52,7 @@ impl Harness for Cassandra {
     }
 
     fn role(&self) -> Role {
-        if (self.0, self.1) != (Protocol::Queue, Notify::Off) { Role::Variant } else { Role::Whole }
+        if (self.0, self.1) != (Protocol::Queue, Notify::Auto) { Role::Variant } else { Role::Whole }
     }
 
     /// Most of what the short run asks of two cores is what these three nodes do. Races are searched for in the simulation, with all of the seeds that the time allows.
@@ -66,16 +66,16 @@ impl Harness for Cassandra {
 }
 
 ylock_testkit::conformance_tests!(
-    Cassandra(Protocol::Queue, Notify::Off),
+    Cassandra(Protocol::Queue, Notify::Auto),
     #[ignore = "needs cassandra: run `cargo xtask test`"]
 );
 
-/// Waiters that are told of their turn.
-mod told {
+/// Waiters that look by themselves.
+mod without_hints {
     use super::{Cassandra, Notify, Protocol};
 
     ylock_testkit::conformance_tests!(
-        Cassandra(Protocol::Queue, Notify::Udp),
+        Cassandra(Protocol::Queue, Notify::Off),
         #[ignore = "needs cassandra: run `cargo xtask test`"]
     );
 }

@@ -16,7 +16,7 @@ const ROUNDS: u32 = 5;
 pub(crate) async fn run(notify: Notify) {
     for lease in LEASES {
         let target =
-            lease + Duration::from_millis(if notify == Notify::Udp { 1_200 } else { 700 }).min(lease);
+            lease + Duration::from_millis(if notify == Notify::Auto { 1_200 } else { 700 }).min(lease);
         let mut times = Times::default();
         for round in 0..ROUNDS {
             let waiter = client_by(lease, notify).await.ylock;
@@ -61,6 +61,6 @@ pub(crate) async fn hold_until_killed(role: &str, group: &str) {
     let words: Vec<_> = role.split(':').collect();
     let [ROLE, lease, notify] = *words else { panic!("{role} is no role") };
     let lease = Duration::from_millis(lease.parse().expect("milliseconds"));
-    let notify = if notify == Notify::Udp.to_string() { Notify::Udp } else { Notify::Off };
+    let notify = if notify == Notify::Auto.to_string() { Notify::Auto } else { Notify::Off };
     crash::hold_until_killed(client_by(lease, notify).await.ylock, group).await;
 }

@@ -39,11 +39,7 @@ pub(crate) async fn run(notify: Notify) {
 
 async fn client(session: &Arc<Session>, notify: Notify) -> Measured {
     let options = driver_api::options(Arc::clone(session), super::KEYSPACE);
-    let options = options.with_schema(SchemaMode::Create).with_lease(LEASE);
-    let options = match notify {
-        Notify::Udp => options.with_notify(notify).with_notify_bind(([127, 0, 0, 1], 0)),
-        _ => options,
-    };
+    let options = options.with_schema(SchemaMode::Create).with_lease(LEASE).with_notify(notify);
     let engine = CassandraEngine::connect(&options).await.expect("the cluster answers");
     Measured::new(engine, LEASE, CassandraEngine::requests)
 }

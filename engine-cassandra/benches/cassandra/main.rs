@@ -40,12 +40,12 @@ fn main() {
     measure::run(&ARMS, async |words| match *words {
         ["uncontended"] => uncontended::run().await,
         ["hand-over"] => hand_over::run(Notify::Off).await,
-        ["told"] => hand_over::run(Notify::Udp).await,
+        ["told"] => hand_over::run(Notify::Auto).await,
         ["local"] => local::run().await,
         ["crash"] => crash::run(Notify::Off).await,
-        ["told-crash"] => crash::run(Notify::Udp).await,
+        ["told-crash"] => crash::run(Notify::Auto).await,
         ["crowd"] => crowd::run(Notify::Off).await,
-        ["told-crowd"] => crowd::run(Notify::Udp).await,
+        ["told-crowd"] => crowd::run(Notify::Auto).await,
         ["held"] => held::run().await,
         ["starts"] => starts::run().await,
         ["names"] => names::run().await,
@@ -55,16 +55,13 @@ fn main() {
 }
 
 pub(crate) async fn client(lease: Duration) -> Measured {
-    client_by(lease, Notify::Off).await
+    client_by(lease, Notify::default()).await
 }
 
 /// A client whose waiters learn of their turn like this.
 pub(crate) async fn client_by(lease: Duration, notify: Notify) -> Measured {
-    let options = match notify {
-        Notify::Udp => options(lease).with_notify(notify).with_notify_bind(([127, 0, 0, 1], 0)),
-        _ => options(lease),
-    };
-    let engine = CassandraEngine::connect(&options).await.expect("the cluster answers");
+    let engine =
+        CassandraEngine::connect(&options(lease).with_notify(notify)).await.expect("the cluster answers");
     Measured::new(engine, lease, CassandraEngine::requests)
 }
 

@@ -17,7 +17,7 @@ use super::store::{Partition, State};
 
 /// The shortest pause: less than this no timer can do, and a look takes as long.
 const SHORTEST: Duration = Duration::from_millis(1);
-/// The longest pause of the first two, before it is spread, and the longest for which any other one goes without reading the last tokens.
+/// The longest pause of the first two, before it is spread.
 const LONGEST: Duration = Duration::from_millis(500);
 /// The part of the time for which the holder has been inside after which the first two waiters look again: a long hold costs few looks.
 const PART_OF_HOLD: u32 = 12;
@@ -29,9 +29,10 @@ const BEHIND_THE_FIRST: Duration = Duration::from_millis(2);
 const PART_BEHIND_THE_FIRST: u32 = 6;
 /// The part of the expected time that a waiter further behind sleeps before it looks how far the queue has come.
 const PART_OF_TURNS: (u32, u32) = (4, 5);
-/// The longest pause grows by [`LONGEST`] with so many places, up to [`LONGEST_FAR_BEHIND`].
-const PLACES_OF_LONGEST: usize = 4;
-const LONGEST_FAR_BEHIND: Duration = Duration::from_secs(5);
+/// The time for which a waiter goes without reading the last tokens grows by [`LONGEST`] with so many places, up to [`LONGEST_UNREAD`]: then the
+/// reads of all waiters grow little with their number.
+const PLACES_OF_LONGEST: usize = 8;
+const LONGEST_UNREAD: Duration = Duration::from_millis(2_500);
 /// How slowly it is learnt that requests take longer: one that was slow for once, as at a common start, makes no waiter late.
 const SLOWLY: u32 = 8;
 /// The looks in which the first in line shows that it has entered, if it stays inside.
@@ -94,14 +95,14 @@ impl Pace {
         match before {
             0 | 1 => self.pause_in_front(before, observation),
             // Before the queue has moved, nothing is known of how fast it does.
-            _ if self.seen_turn.is_none() => pause_behind(before, self.turn()).min(LONGEST),
+            _ if self.seen_turn.is_none() => pause_behind(before, self.turn()).min(longest_unread(before)),
             _ => pause_behind(before, self.turn()),
         }
     }
 
     /// Returns for how long a waiter that is far behind sleeps without reading the last tokens: as long as they change, the queue moves.
-    pub(super) fn longest_without_change(&self) -> Duration {
-        self.turn().max(LONGEST)
+    pub(super) fn longest_unread(&self) -> Duration {
+        self.turn().max(longest_unread(self.place.map_or(0, |(before, _)| before)))
     }
 
     /// Returns how long a turn takes, as it seems.
@@ -294,13 +295,13 @@ impl Estimates {
 fn pause_behind(before: usize, turn: Duration) -> Duration {
     let turns = u32::try_from(before.saturating_sub(1)).unwrap_or(u32::MAX);
     let (part, of) = PART_OF_TURNS;
-    (turn.saturating_mul(turns) / of * part).clamp(SHORTEST, longest(before))
+    (turn.saturating_mul(turns) / of).saturating_mul(part).max(SHORTEST)
 }
 
-/// Returns the longest pause of a waiter with so many before it.
-fn longest(before: usize) -> Duration {
-    let quarters = u32::try_from(before.div_ceil(PLACES_OF_LONGEST)).unwrap_or(u32::MAX);
-    LONGEST.saturating_mul(quarters.max(1)).min(LONGEST_FAR_BEHIND)
+/// Returns for how long a waiter with so many before it goes without reading the last tokens, whatever a turn takes.
+fn longest_unread(before: usize) -> Duration {
+    let parts = u32::try_from(before.div_ceil(PLACES_OF_LONGEST)).unwrap_or(u32::MAX);
+    LONGEST.saturating_mul(parts.max(1)).min(LONGEST_UNREAD)
 }
 
 /// Returns what a request takes, learnt fast where it becomes less and slowly where it becomes more: a waiter that sleeps past its turn costs all

@@ -20,7 +20,7 @@ use super::{diagnose, errors, page, rows};
 use crate::algorithm::clock::TimeCell;
 use crate::algorithm::runs::RunCell;
 use crate::algorithm::store::{LastTokens, Page, Partition, Slot, Store, Write};
-use crate::options::{CassandraOptions, Notify};
+use crate::options::CassandraOptions;
 
 /// The lock table of a cluster, over one driver session.
 ///
@@ -33,6 +33,8 @@ pub struct Table {
     name: String,
     environment: Arc<dyn Environment>,
     meter: Meter,
+    /// True if this client can be told to look.
+    is_told: bool,
 }
 
 impl Table {
@@ -47,7 +49,13 @@ impl Table {
         let connection = Connection::open(options, environment).await?;
         let name = format!("{}.{}", options.keyspace(), options.table());
         let meter = Meter::of(crate::NAME, options.addresses().join(","));
-        Ok(Self { connection, name, environment: Arc::clone(environment), meter })
+        Ok(Self { connection, name, environment: Arc::clone(environment), meter, is_told: false })
+    }
+
+    /// Returns the table of a client that can be told to look, so that an idle row says that it cannot be.
+    #[must_use]
+    pub fn of_told_client(self) -> Self {
+        Self { is_told: true, ..self }
     }
 
     /// Returns the options of this client, with what the table has decided: by which rule its clients go.
@@ -114,7 +122,7 @@ impl fmt::Debug for Table {
 #[async_trait]
 impl Store for Table {
     async fn write(&self, key: &Key, slot: Slot, write: &Write) -> Result<()> {
-        let row = RowValues::new(key, slot, write, self.options().notify() == Notify::Udp);
+        let row = RowValues::new(key, slot, write, self.is_told);
         let claim = write.claim.map(|claim| ClaimValues::new(key, slot, write.stamp, claim));
         let used = write.used.map(|used| (used.claim.mode, values::used(key, used)));
         let request = async {

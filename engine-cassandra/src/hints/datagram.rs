@@ -1,11 +1,21 @@
-//! The bytes of a hint: forty, whichever hint it is.
+//! The bytes of a hint: forty-four, whichever hint it is.
+//!
+//! Address and key of a receiver are what another client has written into the table. So a program with rights on the table chooses to which address
+//! datagrams go, and most of what is in them; and it may have no other way to that address. All bytes but the first four have their highest bit
+//! set: no line, word or number of a text protocol can be put into a datagram, for a program at that address that reads text.
 
 use std::fmt;
 
 /// The first bytes of each datagram: the protocol and its version.
-const MAGIC: [u8; 4] = *b"ylk1";
+const MAGIC: [u8; 4] = *b"ylk2";
+/// The highest bit of a byte.
+const NO_TEXT: u8 = 0x80;
+/// The bytes of a key, seven bits in each.
+const KEY: usize = 19;
+const TO: usize = 6;
+const FROM: usize = TO + KEY;
 /// The length of a datagram.
-const LENGTH: usize = 40;
+const LENGTH: usize = FROM + KEY;
 
 /// The bytes of a datagram.
 pub type Datagram = [u8; LENGTH];
@@ -46,6 +56,18 @@ impl Key {
     pub fn as_u128(self) -> u128 {
         self.0
     }
+
+    fn write(self, bytes: &mut [u8]) {
+        let mut left = self.0;
+        for byte in bytes.iter_mut().rev() {
+            *byte = NO_TEXT | left.to_le_bytes()[0];
+            left >>= 7;
+        }
+    }
+
+    fn read(bytes: &[u8]) -> Self {
+        Self(bytes.iter().fold(0, |number, byte| number << 7 | u128::from(byte ^ NO_TEXT)))
+    }
 }
 
 /// Not the key itself: a log must not say how to tell a client something.
@@ -64,33 +86,31 @@ impl Hint {
             Self::Next => (3, 0, 0),
             Self::End => (4, 0, 0),
         };
-        let mut bytes = [0; LENGTH];
+        let mut bytes = [NO_TEXT; LENGTH];
         bytes[..4].copy_from_slice(&MAGIC);
-        (bytes[4], bytes[5]) = (kind, detail);
-        bytes[8..24].copy_from_slice(&to.0.to_be_bytes());
-        bytes[24..].copy_from_slice(&from.to_be_bytes());
+        bytes[4] |= kind;
+        bytes[5] |= detail;
+        to.write(&mut bytes[TO..FROM]);
+        Key(from).write(&mut bytes[FROM..]);
         bytes
     }
 
     /// Reads a datagram. Returns the key that it is for, and the hint; nothing if it is none.
     pub fn read(bytes: &[u8]) -> Option<(Key, Self)> {
         let bytes: &Datagram = bytes.try_into().ok()?;
-        if bytes[..4] != MAGIC {
+        let is_text = bytes[4..].iter().any(|byte| byte & NO_TEXT == 0);
+        if bytes[..4] != MAGIC || is_text {
             return None;
         }
-        let key = |place: usize| {
-            let mut number = [0; 16];
-            number.copy_from_slice(&bytes[place..place + 16]);
-            Key(u128::from_be_bytes(number))
-        };
-        let hint = match bytes[4] {
-            1 => Self::Wait { from: key(24), reads: bytes[5] == 1 },
-            2 => Self::Free { second: bytes[5] == 1 },
+        let detail = bytes[5] ^ NO_TEXT == 1;
+        let hint = match bytes[4] ^ NO_TEXT {
+            1 => Self::Wait { from: Key::read(&bytes[FROM..]), reads: detail },
+            2 => Self::Free { second: detail },
             3 => Self::Next,
             4 => Self::End,
             _ => return None,
         };
-        Some((key(8), hint))
+        Some((Key::read(&bytes[TO..FROM]), hint))
     }
 }
 
@@ -116,20 +136,30 @@ mod tests {
     /// Clients of all versions send each other these bytes.
     #[test]
     fn the_bytes_are_these() {
-        let datagram = Hint::Wait { from: Key(2), reads: true }.to(Key(1));
-        let mut meant = b"ylk1\x01\x01\0\0".to_vec();
-        meant.extend(1u128.to_be_bytes());
-        meant.extend(2u128.to_be_bytes());
+        let datagram = Hint::Wait { from: Key(0x82), reads: true }.to(Key(u128::MAX));
+        let mut meant = b"ylk2\x81\x81\x83".to_vec();
+        meant.extend([0xff; 18]);
+        meant.extend([0x80; 17]);
+        meant.extend([0x81, 0x82]);
         assert_eq!(datagram[..], meant);
+    }
+
+    /// Whatever key another client has written into the table.
+    #[test]
+    fn no_key_puts_text_into_a_datagram() {
+        for key in [u128::from_be_bytes(*b"\nflush_all\r\nxxxx"), 0, u128::MAX] {
+            let datagram = Hint::Wait { from: Key(key), reads: false }.to(Key(key));
+            assert!(datagram[4..].iter().all(|byte| !byte.is_ascii()), "{datagram:?}");
+        }
     }
 
     #[test]
     fn anything_else_is_no_hint() {
         let hint = Hint::Next.to(Key(1));
-        assert_eq!(Hint::read(&hint[..39]), None);
-        assert_eq!(Hint::read(&[&hint[..], &[0]].concat()), None);
+        assert_eq!(Hint::read(&hint[..LENGTH - 1]), None);
+        assert_eq!(Hint::read(&[&hint[..], &[NO_TEXT]].concat()), None);
         assert_eq!(Hint::read(&[]), None);
-        for (place, byte) in [(0, b'x'), (3, b'2'), (4, 0), (4, 5)] {
+        for (place, byte) in [(0, b'x'), (3, b'1'), (4, 0x80), (4, 0x85), (4, 3), (LENGTH - 1, 1)] {
             let mut wrong = hint;
             wrong[place] = byte;
             assert_eq!(Hint::read(&wrong), None, "{place}");

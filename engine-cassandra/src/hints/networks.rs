@@ -13,7 +13,7 @@ pub(crate) const FIRST_PORT: u16 = 1024;
 pub struct Address(pub(crate) SocketAddr);
 
 /// Networks: `10.0.0.0/8,fd00::/8`. A single address is a network of one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Networks(Vec<Network>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,18 @@ pub(crate) fn is_unicast(to: SocketAddr) -> bool {
     !(ip.is_unspecified() || ip.is_multicast() || is_broadcast || to.port() < FIRST_PORT)
 }
 
+/// The networks of one machine, and those that no address of the Internet is in: private ones (RFC 1918, RFC 4193), and what providers share (RFC 6598).
+const LOOPBACK: &str = "127.0.0.0/8,::1";
+const PRIVATE: &str = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7";
+
 impl Networks {
+    /// Returns the networks in which a client with this address tells others, and is told, without being asked to: its own machine, or private
+    /// networks. Nothing of any other address.
+    pub(crate) fn around(ip: IpAddr) -> Option<Self> {
+        let kinds = [LOOPBACK, PRIVATE].map(|text| Self(text.split(',').filter_map(Network::read).collect()));
+        kinds.into_iter().find(|networks| networks.contain(ip))
+    }
+
     /// Returns whether this address is in one of the networks.
     pub(crate) fn contain(&self, ip: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(ip.to_canonical()))
@@ -128,6 +139,30 @@ mod tests {
         }
         assert!(Networks::from_text("0.0.0.0/0").unwrap().contain("1.2.3.4".parse().unwrap()));
         assert!(!Networks::from_text("0.0.0.0/0").unwrap().contain("::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn around_an_address_is_its_machine_or_what_is_private() {
+        let around = |ip: &str| Networks::around(ip.parse().unwrap());
+        assert_eq!(around("127.0.0.1"), around("::1"));
+        assert_eq!(around("10.1.2.3"), around("fd00::1"));
+        let (machine, private) = (around("127.0.0.1").unwrap(), around("192.168.0.1").unwrap());
+        for (ip, is_private) in [
+            ("127.0.0.2", false),
+            ("172.16.0.1", true),
+            ("172.32.0.1", false),
+            ("100.64.0.1", true),
+            ("169.254.169.254", false),
+            ("8.8.8.8", false),
+            ("::1", false),
+            ("fe80::1", false),
+            ("2001:db8::1", false),
+        ] {
+            let ip: IpAddr = ip.parse().unwrap();
+            assert_eq!(private.contain(ip), is_private, "{ip}");
+            assert_eq!(machine.contain(ip), ip.is_loopback(), "{ip}");
+            assert_eq!(Networks::around(ip).is_some(), is_private || ip.is_loopback(), "{ip}");
+        }
     }
 
     #[test]

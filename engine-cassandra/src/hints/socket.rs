@@ -10,8 +10,8 @@ use ylock_core::environment::{BackgroundTask, BoxFuture, Environment};
 use ylock_core::{Error, ErrorKind, Result};
 
 use super::datagram::Datagram;
-use super::{Address, Carrier, Receiver};
-use crate::options::CassandraOptions;
+use super::{Address, Carrier, Networks, Receiver};
+use crate::options::{self, CassandraOptions, Protocol};
 
 /// The time after which a socket that cannot be read is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -30,15 +30,41 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds the socket of a client with these options.
-    pub async fn open(options: &CassandraOptions, environment: &Arc<dyn Environment>) -> Result<Self> {
-        let (bind, advertised) = (options.notify_bind(), options.notify_advertise());
+    /// Binds the socket of a client with these options, or says why it has none.
+    ///
+    /// # Errors
+    /// [`Config`](ErrorKind::Config) with `notify=udp`, where it cannot be bound, or the own address is not known.
+    pub async fn open(
+        options: &CassandraOptions,
+        environment: &Arc<dyn Environment>,
+    ) -> Result<std::result::Result<Self, String>> {
+        if options.notify() == options::Notify::Off || options.protocol() != Protocol::Queue {
+            return Ok(Err(format!("notify={}, protocol={}", options.notify(), options.protocol())));
+        }
         let mut nodes = Vec::new();
         for node in options.addresses() {
             // A name that is not known is no reason to fail: Cassandra was reached by another one.
             nodes.extend(tokio::net::lookup_host(node).await.into_iter().flatten());
         }
-        Self::bind(bind, advertised, &nodes, environment)
+        if options.notify() == options::Notify::Auto {
+            return Ok(Self::open_where_safe(&nodes, environment));
+        }
+        Self::bind(options.notify_bind(), options.notify_advertise(), &nodes, environment).map(Ok)
+    }
+
+    /// Binds a socket at the address by which the nodes are reached, and no other, if that is one of this machine or of a private network.
+    pub(super) fn open_where_safe(
+        nodes: &[SocketAddr],
+        environment: &Arc<dyn Environment>,
+    ) -> std::result::Result<Self, String> {
+        let ways: Vec<_> = nodes.iter().filter_map(address_towards).collect();
+        let Some(ip) = ways.iter().find(|ip| Networks::around(**ip).is_some()) else {
+            return Err(format!(
+                "notify=auto, and Cassandra is not reached from a private address, but from {ways:?}"
+            ));
+        };
+        let bind = Address(SocketAddr::new(*ip, 0));
+        Self::bind(bind, None, nodes, environment).map_err(|error| format!("notify=auto, but {error:#}"))
     }
 
     /// Binds a socket. `nodes` are the addresses of the cluster: the own address is the one from which they are reached, unless the socket
@@ -78,16 +104,18 @@ fn own_address(bound: SocketAddr, nodes: &[SocketAddr]) -> Option<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return Some(bound);
     }
-    let any: IpAddr =
-        if bound.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let alike = nodes.iter().filter(|node| node.is_ipv4() == bound.is_ipv4());
-    let mut towards = alike.filter_map(|node| {
-        // Connecting a socket of datagrams sends nothing: it only finds the route.
-        let probe = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
-        probe.connect(node).ok()?;
-        Some(probe.local_addr().ok()?.ip())
-    });
-    towards.find(|ip| !ip.is_unspecified()).map(|ip| SocketAddr::new(ip, bound.port()))
+    alike.filter_map(address_towards).next().map(|ip| SocketAddr::new(ip, bound.port()))
+}
+
+/// Returns the own address from which a node is reached.
+fn address_towards(node: &SocketAddr) -> Option<IpAddr> {
+    let any: IpAddr =
+        if node.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    // Connecting a socket of datagrams sends nothing: it only finds the route.
+    let probe = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
+    probe.connect(node).ok()?;
+    Some(probe.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified())
 }
 
 fn unknown_address() -> Error {

@@ -52,10 +52,10 @@ impl CassandraOptions {
             || self.notify_allow.is_some()
             || self.notify_bind != ylock_core::options::preset("0.0.0.0:0");
         match self.notify {
-            Notify::Off if names_any => {
+            Notify::Auto | Notify::Off if names_any => {
                 return Err(invalid("notify_bind, notify_advertise and notify_allow need notify=udp"));
             }
-            Notify::Off => return Ok(()),
+            Notify::Auto | Notify::Off => return Ok(()),
             Notify::Udp => {}
         }
         if self.protocol() != Protocol::Queue {

@@ -101,12 +101,16 @@ ylock_core::define_options! {
     /// Where places in the queue come from: `hlc`, the client's hybrid logical clock, or `global-time`, a cell that all clients share.
     clock / with_clock: Clock = "hlc";
 
-    /// How waiters learn of their turn: with `off` they look again and again; with `udp` clients also tell each other, by datagrams, to look now.
+    /// How waiters learn of their turn: with `off` they look again and again; with `udp` clients also tell each other, by datagrams, to look now; with
+    /// `auto` they do where that is safe.
     ///
     /// That makes hand-overs between clients faster, and costs Cassandra fewer requests. A datagram decides nothing: where none arrive,
-    /// waiters look as with `off`. Each client may have this or not. Off by default, because a client then receives on a port that a firewall
-    /// may have to let through, and sends to the addresses that other clients have written into the table; and because it is new.
-    notify / with_notify: Notify = "off";
+    /// waiters look as with `off`. Clients of one table may differ in this.
+    ///
+    /// With `auto` a client receives at the address by which it reaches Cassandra, at any free port, if that address is a private one or one of its own
+    /// machine; and it sends to such addresses only. Elsewhere it does neither. `ylock doctor` says what it has found. With `udp` it does both at any
+    /// address, which the three options below narrow down, and fails to connect if it cannot receive.
+    notify / with_notify: Notify = "auto";
 
     /// With `notify=udp`: the IP address and the port at which to receive. With port 0 any that is free.
     notify_bind: Address = "0.0.0.0:0";

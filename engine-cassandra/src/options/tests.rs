@@ -62,7 +62,7 @@ fn how_waiters_are_told_is_read() {
         assert_eq!(options.notify_advertise().unwrap().to_string(), "10.0.0.1:0");
         assert!(options.notify_allow().unwrap().contain([10, 1, 2, 3].into()));
     }
-    assert_eq!(parse("cassandra://a/ks").unwrap().notify(), Notify::Off);
+    assert_eq!(parse("cassandra://a/ks").unwrap().notify(), Notify::Auto);
 }
 
 /// What others do not see need not be an address that they could reach.

@@ -75,7 +75,7 @@ option_words!(Expiry: Ttl = "ttl", Observed = "observed");
 /// How waiters learn of their turn.
 ///
 /// # Examples
-/// Clients in one network that tell each other, and send nothing elsewhere:
+/// Clients that tell each other in one network, and send nothing elsewhere:
 /// ```
 /// use ylock::cassandra::{CassandraOptions, Notify};
 ///
@@ -90,11 +90,14 @@ option_words!(Expiry: Ttl = "ttl", Observed = "observed");
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notify {
-    /// They look, again and again.
+    /// Clients tell each other, as with `Udp`, where the address by which a client reaches the cluster is a private one, or one of its own machine:
+    /// then it receives at this address, and sends to such addresses only. Elsewhere waiters look as with `Off`.
     #[default]
+    Auto,
+    /// They look, again and again.
     Off,
     /// Clients tell each other, by datagrams, to look now. Where these do not arrive, waiters look as with `Off`.
     Udp,
 }
 
-option_words!(Notify: Off = "off", Udp = "udp");
+option_words!(Notify: Auto = "auto", Off = "off", Udp = "udp");

@@ -52,9 +52,9 @@ pub(crate) async fn engine() -> CassandraEngine {
     CassandraEngine::connect(&options()).await.expect("the cluster under test answers")
 }
 
-/// A new client's engine whose waiters are told of their turn.
-pub(crate) async fn told() -> CassandraEngine {
-    let options = options_of_variant().with_notify(Notify::Udp).with_notify_bind(([127, 0, 0, 1], 0));
+/// A new client's engine whose waiters look by themselves.
+pub(crate) async fn without_hints() -> CassandraEngine {
+    let options = options_of_variant().with_notify(Notify::Off);
     CassandraEngine::connect(&options).await.expect("the cluster under test answers")
 }
 

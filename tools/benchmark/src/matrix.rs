@@ -60,7 +60,7 @@ pub(crate) enum Lock {
     Old,
     /// Listings 6 and 7.
     Queue,
-    /// Listings 6 and 7, and contenders tell each other when one may go in: `notify=udp`.
+    /// Listings 6 and 7, and contenders tell each other when one may go in: `notify=auto`.
     Told,
 }
 
@@ -147,7 +147,7 @@ impl Lock {
     pub(crate) fn notify(self) -> Notify {
         match self {
             Self::Old | Self::Queue => Notify::Off,
-            Self::Told => Notify::Udp,
+            Self::Told => Notify::Auto,
         }
     }
 }

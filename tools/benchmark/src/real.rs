@@ -10,7 +10,7 @@ use ylock_core::environment::{Environment, SystemEnvironment};
 use ylock_engine_cassandra::algorithm::store::Store;
 use ylock_engine_cassandra::driver::Table;
 use ylock_engine_cassandra::hints::Socket;
-use ylock_engine_cassandra::options::{Notify, SchemaMode};
+use ylock_engine_cassandra::options::SchemaMode;
 use ylock_engine_cassandra::{CassandraEngine, CassandraOptions};
 
 use crate::budget::Budget;
@@ -41,7 +41,8 @@ impl Cluster {
         let connect = |lock| {
             let environment = Arc::clone(&environment);
             runtime.block_on(async move {
-                Table::connect(&options(lock)?, &environment).await.map_err(anyhow::Error::from)
+                let table = Table::connect(&options(lock)?, &environment).await?;
+                anyhow::Ok(if lock == Lock::Told { table.of_told_client() } else { table })
             })
         };
         let [old, queue, told] =
@@ -80,12 +81,9 @@ impl Cluster {
         let store = Counting { store: Arc::clone(table) as Arc<dyn Store>, requests: Arc::clone(requests) };
         let environment = Arc::clone(&self.environment);
         let engine = CassandraEngine::over(Arc::new(store), Arc::clone(&environment), table.options());
-        let engine = match lock.notify() {
-            Notify::Udp => {
-                let socket = Socket::open(table.options(), &environment).await?;
-                engine.with_hints(Arc::new(socket), table.options())
-            }
-            _ => engine,
+        let engine = match Socket::open(table.options(), &environment).await? {
+            Ok(socket) => engine.with_hints(Arc::new(socket), table.options()),
+            Err(_) => engine,
         };
         Ok(Contender { number, engine: Arc::new(engine), environment })
     }
@@ -106,10 +104,6 @@ fn options(lock: Lock) -> Result<CassandraOptions> {
         .with_lease(LEASE)
         .with_protocol(lock.protocol())
         .with_notify(lock.notify());
-    let options = match lock.notify() {
-        Notify::Udp => options.with_notify_bind(([127, 0, 0, 1], 0)),
-        _ => options,
-    };
     hosts.split(',').try_fold(options, |options, host| {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) => {

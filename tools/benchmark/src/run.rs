@@ -48,6 +48,9 @@ pub(crate) fn with_cores(arguments: &Arguments, cores: u32) -> Result<()> {
     for point in arguments.points_with_cores() {
         let Some(time) = round_trip(point.place) else { continue };
         let budget = Budget::of(&point, arguments.quick);
+        // A long queue comes to its pace only after many requests of each.
+        let requests = budget.requests * (1 + u64::from(point.contenders) / 100);
+        let budget = Budget { requests, ..budget };
         let record = simulated::run(point, time, budget, Some(&Cores::new(cores)))?;
         let gap = record.gap_millis.unwrap_or(Quantiles { p50: 0.0, p99: 0.0, max: 0.0 });
         println!(

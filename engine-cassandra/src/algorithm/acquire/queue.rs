@@ -37,6 +37,10 @@ use crate::hints;
 /// The number of waiters further behind that bury what is dead within one lease, one after the other, if those before them do not.
 const BURIALS_IN_A_LEASE: u32 = 10;
 
+/// The leases for which a waiter far behind goes without a look at most: the [notebook](crate::algorithm::notebook) keeps for two what it has seen, so
+/// that one of those before it that has died meanwhile is not watched for another lease.
+const LONGEST_SLEEP: (u32, u32) = (3, 2);
+
 /// How often a client that tries shows a row again that was too old when it was seen.
 const SHOWN_AGAIN: u32 = 10;
 
@@ -77,6 +81,18 @@ struct Wait {
     looked: Moment,
     /// True if the last look did not show the own row, which was written again since.
     was_not_shown: bool,
+    /// The sleep that goes on, far behind in the queue.
+    sleep: Option<Sleep>,
+}
+
+/// A sleep without looks.
+struct Sleep {
+    end: Moment,
+    last_tokens: LastTokens,
+    /// When these were read.
+    read: Moment,
+    /// What asks for the look at its end.
+    asks: AskedBy,
 }
 
 impl Wait {
@@ -89,6 +105,7 @@ impl Wait {
             tellers: Vec::new(),
             looked: own_row.client.now(),
             was_not_shown: false,
+            sleep: None,
         }
     }
 }
@@ -115,6 +132,9 @@ async fn join_behind_others(own_row: &Arc<OwnRow>, request: &Request, wait: &mut
 async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) -> Result<Option<Grant>> {
     // Whatever I decided last, a quorum has it before I look: the argument for safety begins here.
     let me = own_row.join(request, own_row.is_alone()).await?;
+    if sleeps_on(own_row, request, wait).await? {
+        return Ok(None);
+    }
     let asked_by = own_row.look_begins(std::mem::take(&mut wait.asked_by));
     let (began, shown) = (own_row.client.now(), own_row.sent());
     let look = own_row.look().await?;
@@ -145,7 +165,7 @@ async fn one_round(own_row: &Arc<OwnRow>, request: &Request, wait: &mut Wait) ->
             claim(own_row, request, wait).await?;
             // A look at once would only show that the holder is still inside. Had it left meanwhile, it would have told.
             let before = Before::of(&look, &me);
-            if own_row.pause_until_told(request.lease, 0, &before).is_some() {
+            if own_row.pause_until_told(request.lease, 0, Duration::ZERO, &before).is_some() {
                 pause(own_row, request, wait, &me, &look).await?;
             }
         }
@@ -305,7 +325,12 @@ fn is_in_time(own_row: &OwnRow, request: &Request, shown: Moment) -> bool {
 
 /// Returns whether a waiter must show itself again.
 fn is_due(own_row: &OwnRow, request: &Request) -> bool {
-    own_row.client.now().since(own_row.sent()) >= request.lease / 3
+    until_due(own_row, request).is_zero()
+}
+
+/// Returns in how long a waiter must show itself again.
+fn until_due(own_row: &OwnRow, request: &Request) -> Duration {
+    (request.lease / 3).saturating_sub(own_row.client.now().since(own_row.sent()))
 }
 
 /// Pauses between two looks, and shows the row again if that is due.
@@ -320,60 +345,70 @@ async fn pause(
     let environment = &own_row.client.environment;
     let often = wait.pace.pause(me.turns_before(look), look, environment.now());
     own_row.remember(wait.pace.estimates);
-    let until_told = own_row.pause_until_told(request.lease, ahead, &before);
+    let until_told = own_row.pause_until_told(request.lease, ahead, often, &before);
     if until_told.is_some() {
         // It may have got lost.
         wait.told = None;
     }
     own_row.tell_of_waiting(me.mode, &before, &mut wait.told);
     wait.tellers = before.tellers;
-    let pause = until_told.map_or(often, |until_told| until_told.max(often));
-    // Never past the moment at which the row must be shown again.
-    let longest = (request.lease / 3).saturating_sub(environment.now().since(own_row.sent()));
-    let mut pause = pace::about(pause, &**environment).min(longest);
+    let mut pause = pace::about(until_told.map_or(often, |until_told| until_told.max(often)), &**environment);
     // Those that bury first look as soon as a row is dead.
     if buriers_before(own_row, me, look) <= 1
         && let Some(death) = own_row.next_death(look, request.mode)
     {
         pause = pause.min(death.since(environment.now()));
     }
-    wait.asked_by = if until_told.is_some() {
-        own_row.pause(pause).await.unwrap_or(AskedBy::LongPause)
-    } else if ahead <= 1 {
-        match own_row.pause(pause).await {
-            Some(asked_by) => asked_by,
-            None => await_change(own_row, request, wait, me, look).await?,
-        }
-    } else {
-        sleep_while_it_moves(own_row, wait, pause, look.last_tokens()).await?
+    let asks = until_told.map_or(AskedBy::Other, |_| AskedBy::LongPause);
+    if ahead > 1 {
+        let longest = request.lease.saturating_mul(LONGEST_SLEEP.0) / LONGEST_SLEEP.1;
+        let (now, last_tokens) = (environment.now(), look.last_tokens());
+        wait.sleep = Some(Sleep { end: now.plus(pause.min(longest)), last_tokens, read: wait.looked, asks });
+        return Ok(());
+    }
+    // Never past the moment at which the row must be shown again.
+    let pause = pause.min(until_due(own_row, request));
+    wait.asked_by = match own_row.pause(pause).await {
+        Some(asked_by) => asked_by,
+        None if until_told.is_some() => asks,
+        None => await_change(own_row, request, wait, me, look).await?,
     };
     // However often hints ask for looks: the row is shown again when it is due, and not later.
     if is_due(own_row, request) { own_row.stay(request).await } else { Ok(()) }
 }
 
-/// Sleeps far behind in the queue, as long as the last tokens change now and then. Where they do not, those before may have died or given up, or
-/// holders stay for longer than before: a look will say.
-async fn sleep_while_it_moves(
-    own_row: &OwnRow,
-    wait: &Wait,
-    pause: Duration,
-    mut last: LastTokens,
-) -> Result<AskedBy> {
-    let end = own_row.client.now().plus(pause);
-    loop {
-        let left = end.since(own_row.client.now());
-        let next = left.min(wait.pace.longest_without_change());
-        if let Some(asked_by) = own_row.pause(next).await {
-            return Ok(asked_by);
+/// Goes on with a sleep far behind in the queue, until the row is due, which needs no look. Returns whether the waiter still sleeps.
+///
+/// It sleeps as long as the last tokens change now and then. Where they do not, those before may have died or given up, or holders stay for longer than
+/// before, or it is this waiter's turn, because turns have become shorter: a look will say.
+async fn sleeps_on(own_row: &OwnRow, request: &Request, wait: &mut Wait) -> Result<bool> {
+    let Some(sleep) = &mut wait.sleep else { return Ok(false) };
+    let mut asks = None;
+    while asks.is_none() {
+        let now = own_row.client.now();
+        let read_again = sleep.read.plus(wait.pace.longest_unread());
+        let next = sleep.end.min(read_again).since(now).min(until_due(own_row, request));
+        asks = own_row.pause(next).await;
+        let now = own_row.client.now();
+        if asks.is_none() && is_due(own_row, request) {
+            own_row.stay(request).await?;
+            return Ok(true);
         }
-        if next == left {
-            return Ok(AskedBy::Other);
-        }
-        let before = std::mem::replace(&mut last, own_row.last_tokens().await?);
-        if before == last {
-            return Ok(AskedBy::Other);
+        if sleep.end <= now {
+            asks = asks.or(Some(sleep.asks));
+        } else if asks.is_none() && read_again <= now {
+            let before = std::mem::replace(&mut sleep.last_tokens, own_row.last_tokens().await?);
+            sleep.read = now;
+            asks = (before == sleep.last_tokens).then_some(sleep.asks);
         }
     }
+    wait.sleep = None;
+    wait.asked_by = asks.unwrap_or_default();
+    // However often hints ask for looks: the row is shown again when it is due, and not later.
+    if is_due(own_row, request) {
+        own_row.stay(request).await?;
+    }
+    Ok(false)
 }
 
 /// Waits until the last tokens change, as long as nothing else is due. While there is no change a look would show what the last one has shown, and

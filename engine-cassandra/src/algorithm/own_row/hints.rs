@@ -16,11 +16,8 @@ use crate::algorithm::store::{Partition, State};
 use crate::algorithm::told::{AskedBy, Turn};
 use crate::hints::{Endpoint, Exchange, Hint, Inbox, Key};
 
-/// The longest pause of the first two waiters where hints work, and the part of the lease that it is at most. A hint that gets lost costs no more
-/// than if there were none.
-const LONGEST_IN_FRONT: (Duration, u32) = (Duration::from_millis(500), 6);
-/// The same of those behind.
-const LONGEST_BEHIND: (Duration, u32) = (Duration::from_secs(5), 3);
+/// How much later than without hints a waiter looks where they work, and the part of the lease that this is at most: so much costs a hint that gets lost.
+const LATER: (Duration, u32) = (Duration::from_millis(500), 6);
 /// The looks in which the first in line looks, enters and says so: as long does the second one wait.
 const LOOKS_OF_THE_FIRST: u32 = 4;
 /// The time in which a caller has been granted what its client has entered with.
@@ -137,19 +134,22 @@ impl OwnRow {
         }
     }
 
-    /// Returns how long a waiter may pause because those before it will tell; nothing if they do not, or hints do not work here.
+    /// Returns how long a waiter may pause because those before it will tell; nothing if they do not, or hints do not work here. Without hints it would
+    /// look as `often` as this.
     pub(crate) fn pause_until_told(
         &self,
         lease: Duration,
         ahead: usize,
+        often: Duration,
         before: &Before,
     ) -> Option<Duration> {
         self.hints()?;
-        let (longest, part) = if ahead <= 1 { LONGEST_IN_FRONT } else { LONGEST_BEHIND };
+        let later = LATER.0.min(lease / LATER.1);
         let seen = &self.inner.lock().seen;
         let works =
             before.tells && seen.told.works() && !seen.mute.includes(&before.tellers, self.client.now());
-        works.then_some(longest.min(lease / part))
+        // Far behind, a pause is rather less than what the turns before take.
+        works.then(|| if ahead <= 1 { later } else { often.saturating_mul(5) / 4 + later })
     }
 
     /// Tells those before a waiter that it waits, unless `told` are just those.

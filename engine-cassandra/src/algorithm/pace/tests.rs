@@ -190,7 +190,11 @@ fn those_far_behind_pause_for_most_of_the_turns_before_them() {
     // A hold that has lasted longer than others makes each turn longer, and a claim does not.
     assert_eq!(pause(2, 175, &held(1)), ms(160));
     assert_eq!(pause(2, 175, &claimed(1)), ms(84));
-    assert_eq!(pause(1_000, 0, &held(1)), LONGEST);
+    // Nothing has moved yet.
+    assert_eq!(
+        [8, 16, 1_000].map(|before| pause(before, 0, &held(1))),
+        [LONGEST, LONGEST * 2, LONGEST_UNREAD]
+    );
     assert_eq!(pace().pause(2, &held(1), at(0)), SHORTEST);
 }
 
@@ -204,12 +208,27 @@ fn what_was_seen_of_the_queue_counts_where_it_has_moved() {
     };
     assert_eq!(pauses(&[(21, 0), (11, 500)]), ms(10 * 50 * 4 / 5));
     assert_eq!(pauses(&[(21, 0), (11, 1_200)]), ms(10 * 120 * 4 / 5));
-    assert_eq!(pauses(&[(21, 0), (11, 9_000)]), LONGEST * 3, "the longest with eleven before it");
+    assert_eq!(pauses(&[(21, 0), (11, 9_000)]), ms(10 * 210 * 4 / 5));
     assert_eq!(pauses(&[(21, 0), (2, 9_000)]), ms(210 * 4 / 5));
     // A turn that goes on counts as well, and one who was overtaken has seen nothing.
     assert_eq!(pauses(&[(4, 0), (3, 10), (3, 100)]), ms(2 * 90 * 4 / 5));
     assert_eq!(pauses(&[(3, 0), (4, 10)]), ms(3 * 105 * 4 / 5));
-    assert_eq!([4, 5, 40, 1_000].map(longest), [LONGEST, LONGEST * 2, LONGEST * 10, LONGEST_FAR_BEHIND]);
+}
+
+/// The queue moves as long as they change.
+#[test]
+fn those_far_behind_read_the_last_tokens_the_more_rarely_the_more_go_before_them() {
+    let unread = |hold, before| {
+        let mut pace = learnt(ms(hold), ms(10));
+        pace.pause(before, &held(1), at(0));
+        pace.longest_unread()
+    };
+    assert_eq!(
+        [2, 8, 9, 40, 41, 1_000].map(|before| unread(80, before)),
+        [500, 500, 1_000, 2_500, 2_500, 2_500].map(ms)
+    );
+    // A turn takes longer.
+    assert_eq!([2, 1_000].map(|before| unread(3_000, before)), [3_025, 3_025].map(ms));
 }
 
 #[test]
