@@ -56,7 +56,7 @@ impl CassandraEngine {
     pub async fn connect(options: &CassandraOptions) -> Result<Self> {
         let environment = SystemEnvironment::shared();
         let table = Table::connect(options, &environment).await?;
-        let (table, socket, waiters) = match Socket::open(table.options(), &environment).await? {
+        let (table, socket, waiters) = match Socket::open(table.options(), &table.nodes()?, &environment)? {
             Ok(socket) => {
                 let waiters = format!("are told at {}", socket.address());
                 (table.of_told_client(), Some(socket), waiters)

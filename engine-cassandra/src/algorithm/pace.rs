@@ -29,9 +29,11 @@ const BEHIND_THE_FIRST: Duration = Duration::from_millis(2);
 const PART_BEHIND_THE_FIRST: u32 = 6;
 /// The part of the expected time that a waiter further behind sleeps before it looks how far the queue has come.
 const PART_OF_TURNS: (u32, u32) = (4, 5);
+/// The longest pause grows by [`LONGEST`] with so many places: one that is overtaken, or whose turns become shorter, comes so much too late.
+const PLACES_OF_LONGEST: usize = 4;
 /// The time for which a waiter goes without reading the last tokens grows by [`LONGEST`] with so many places, up to [`LONGEST_UNREAD`]: then the
 /// reads of all waiters grow little with their number.
-const PLACES_OF_LONGEST: usize = 8;
+const PLACES_OF_UNREAD: usize = 8;
 const LONGEST_UNREAD: Duration = Duration::from_millis(2_500);
 /// How slowly it is learnt that requests take longer: one that was slow for once, as at a common start, makes no waiter late.
 const SLOWLY: u32 = 8;
@@ -100,9 +102,14 @@ impl Pace {
         }
     }
 
-    /// Returns for how long a waiter that is far behind sleeps without reading the last tokens: as long as they change, the queue moves.
+    /// Returns for how long a waiter that is far behind sleeps without reading the last tokens.
     pub(super) fn longest_unread(&self) -> Duration {
-        self.turn().max(longest_unread(self.place.map_or(0, |(before, _)| before)))
+        longest_unread(self.place.map_or(0, |(before, _)| before))
+    }
+
+    /// Returns whether the last tokens change more rarely than such a waiter reads them, because turns take longer.
+    pub(super) fn changes_are_rare(&self) -> bool {
+        self.turn() > self.longest_unread()
     }
 
     /// Returns how long a turn takes, as it seems.
@@ -295,13 +302,18 @@ impl Estimates {
 fn pause_behind(before: usize, turn: Duration) -> Duration {
     let turns = u32::try_from(before.saturating_sub(1)).unwrap_or(u32::MAX);
     let (part, of) = PART_OF_TURNS;
-    (turn.saturating_mul(turns) / of).saturating_mul(part).max(SHORTEST)
+    (turn.saturating_mul(turns) / of * part).clamp(SHORTEST, by_place(before, PLACES_OF_LONGEST))
 }
 
-/// Returns for how long a waiter with so many before it goes without reading the last tokens, whatever a turn takes.
+/// Returns for how long a waiter with so many before it goes without reading the last tokens.
 fn longest_unread(before: usize) -> Duration {
-    let parts = u32::try_from(before.div_ceil(PLACES_OF_LONGEST)).unwrap_or(u32::MAX);
-    LONGEST.saturating_mul(parts.max(1)).min(LONGEST_UNREAD)
+    by_place(before, PLACES_OF_UNREAD).min(LONGEST_UNREAD)
+}
+
+/// Returns [`LONGEST`] for each so many places.
+fn by_place(before: usize, places: usize) -> Duration {
+    let parts = u32::try_from(before.div_ceil(places)).unwrap_or(u32::MAX);
+    LONGEST.saturating_mul(parts.max(1))
 }
 
 /// Returns what a request takes, learnt fast where it becomes less and slowly where it becomes more: a waiter that sleeps past its turn costs all

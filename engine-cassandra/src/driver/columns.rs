@@ -18,7 +18,7 @@ pub(super) enum Part {
     Row,
     /// Written with the row: its timestamp, by which other clients see whether it was written anew.
     Heartbeat,
-    /// Written with the row by clients that can be told to look (`notify=udp`), and left out by others.
+    /// Written with the row by clients that can be told to look, and left out by others.
     Hints,
     /// Written by the client of the slot too, with a TTL of its own.
     Claim,

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -61,6 +62,19 @@ impl Table {
     /// Returns the options of this client, with what the table has decided: by which rule its clients go.
     pub fn options(&self) -> &CassandraOptions {
         self.connection.options()
+    }
+
+    /// Returns the addresses of the nodes, as the driver knows them.
+    ///
+    /// # Errors
+    /// [`Unavailable`](ylock_core::ErrorKind::Unavailable) if the session was handed over, and has ended with its runtime.
+    pub fn nodes(&self) -> Result<Vec<SocketAddr>> {
+        let cluster = self.connection.get()?.session.get_cluster_state();
+        Ok(cluster
+            .get_nodes_info()
+            .iter()
+            .map(|node| (node.address.ip(), node.address.port()).into())
+            .collect())
     }
 
     pub(crate) fn meter(&self) -> &Meter {

@@ -2,7 +2,7 @@
 //!
 //! Address and key of a receiver are what another client has written into the table. So a program with rights on the table chooses to which address
 //! datagrams go, and most of what is in them; and it may have no other way to that address. All bytes but the first four have their highest bit
-//! set: no line, word or number of a text protocol can be put into a datagram, for a program at that address that reads text.
+//! set: no line, word or number of ASCII text can be put into a datagram, for a program at that address that reads one.
 
 use std::fmt;
 
@@ -146,7 +146,7 @@ mod tests {
 
     /// Whatever key another client has written into the table.
     #[test]
-    fn no_key_puts_text_into_a_datagram() {
+    fn no_key_puts_ascii_text_into_a_datagram() {
         for key in [u128::from_be_bytes(*b"\nflush_all\r\nxxxx"), 0, u128::MAX] {
             let datagram = Hint::Wait { from: Key(key), reads: false }.to(Key(key));
             assert!(datagram[4..].iter().all(|byte| !byte.is_ascii()), "{datagram:?}");

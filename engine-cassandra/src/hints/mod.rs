@@ -1,4 +1,4 @@
-//! Hints: datagrams by which clients tell each other to look now (`notify=udp`).
+//! Hints: datagrams by which clients tell each other to look now (`notify=auto` and `udp`).
 //!
 //! A hint is never an argument for entering. It carries no state; it may be lost, doubled, late or forged; and without hints everything works
 //! as it does with `notify=off`, only later. What may enter is decided by the look that follows, as ever.
@@ -65,7 +65,7 @@ pub struct HintCounts {
     pub sent: u64,
     /// Hints that were received for an acquisition of this client.
     pub received: u64,
-    /// Turns of which no hint told although hints had worked there: found by a waiter's own look, up to two seconds later.
+    /// Turns of which no hint told although hints had worked there: found by a waiter's own look, half a second later or so.
     pub missed: u64,
     /// Datagrams that were not followed: malformed, with an unknown key, or more than the budget allows.
     pub dropped: u64,

@@ -30,41 +30,37 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Binds the socket of a client with these options, or says why it has none.
+    /// Binds the socket of a client with these options, which reaches these nodes, or says why it has none.
     ///
     /// # Errors
     /// [`Config`](ErrorKind::Config) with `notify=udp`, where it cannot be bound, or the own address is not known.
-    pub async fn open(
+    pub fn open(
         options: &CassandraOptions,
+        nodes: &[SocketAddr],
         environment: &Arc<dyn Environment>,
     ) -> Result<std::result::Result<Self, String>> {
-        if options.notify() == options::Notify::Off || options.protocol() != Protocol::Queue {
-            return Ok(Err(format!("notify={}, protocol={}", options.notify(), options.protocol())));
+        let (notify, protocol) = (options.notify(), options.protocol());
+        if notify == options::Notify::Off || protocol != Protocol::Queue {
+            return Ok(Err(format!("notify={notify}, protocol={protocol}")));
         }
-        let mut nodes = Vec::new();
-        for node in options.addresses() {
-            // A name that is not known is no reason to fail: Cassandra was reached by another one.
-            nodes.extend(tokio::net::lookup_host(node).await.into_iter().flatten());
+        if notify == options::Notify::Auto {
+            return Ok(Self::open_where_safe(nodes, environment));
         }
-        if options.notify() == options::Notify::Auto {
-            return Ok(Self::open_where_safe(&nodes, environment));
-        }
-        Self::bind(options.notify_bind(), options.notify_advertise(), &nodes, environment).map(Ok)
+        Self::bind(options.notify_bind(), options.notify_advertise(), nodes, environment).map(Ok)
     }
 
     /// Binds a socket at the address by which the nodes are reached, and no other, if that is one of this machine or of a private network.
-    pub(super) fn open_where_safe(
+    fn open_where_safe(
         nodes: &[SocketAddr],
         environment: &Arc<dyn Environment>,
     ) -> std::result::Result<Self, String> {
-        let ways: Vec<_> = nodes.iter().filter_map(address_towards).collect();
-        let Some(ip) = ways.iter().find(|ip| Networks::around(**ip).is_some()) else {
-            return Err(format!(
-                "notify=auto, and Cassandra is not reached from a private address, but from {ways:?}"
-            ));
+        let mut own = nodes.iter().filter_map(address_towards);
+        let Some(ip) = own.find(|ip| Networks::around(*ip).is_some()) else {
+            return Err("notify=auto, and no node is reached from an address of a private network".to_owned());
         };
-        let bind = Address(SocketAddr::new(*ip, 0));
-        Self::bind(bind, None, nodes, environment).map_err(|error| format!("notify=auto, but {error:#}"))
+        let bind = Address(SocketAddr::new(ip, 0));
+        let refused = |error| format!("notify=auto, and no datagrams can be received at {ip}: {error:#}");
+        Self::bind(bind, None, nodes, environment).map_err(refused)
     }
 
     /// Binds a socket. `nodes` are the addresses of the cluster: the own address is the one from which they are reached, unless the socket
@@ -115,7 +111,7 @@ fn address_towards(node: &SocketAddr) -> Option<IpAddr> {
     // Connecting a socket of datagrams sends nothing: it only finds the route.
     let probe = UdpSocket::bind(SocketAddr::new(any, 0)).ok()?;
     probe.connect(node).ok()?;
-    Some(probe.local_addr().ok()?.ip()).filter(|ip| !ip.is_unspecified())
+    Some(probe.local_addr().ok()?.ip().to_canonical()).filter(|ip| !ip.is_unspecified())
 }
 
 fn unknown_address() -> Error {

@@ -47,6 +47,7 @@ pub(crate) struct Fake {
     plan: Mutex<Plan>,
     late: Mutex<Vec<(Key, Slot, Write)>>,
     slow_reads: Mutex<Vec<Duration>>,
+    slow: Mutex<Duration>,
     is_away: AtomicBool,
     stamps: Mutex<BTreeSet<(Slot, i64)>>,
     repeated: Mutex<Vec<i64>>,
@@ -102,6 +103,7 @@ impl Fake {
             plan: Mutex::new(Box::new(|_, _| Fate::Arrives)),
             late: Mutex::default(),
             slow_reads: Mutex::default(),
+            slow: Mutex::new(Duration::from_millis(1)),
             is_away: AtomicBool::new(false),
             stamps: Mutex::default(),
             repeated: Mutex::default(),
@@ -125,6 +127,19 @@ impl Fake {
     /// Lets the next read take this long; it shows what there is then.
     pub(crate) fn slow_read(&self, time: Duration) {
         self.slow_reads.lock().push(time);
+    }
+
+    /// Says that another writer has given the lock back.
+    pub(crate) fn pass_a_turn(&self, key: &Key) {
+        if let Some(cells) = self.keys.lock().get_mut(key) {
+            let last = cells.last_write.unwrap_or(StoreToken::LOWEST);
+            cells.last_write = StoreToken::new(last.get() + 1);
+        }
+    }
+
+    /// Lets all reads take this long from now on.
+    pub(crate) fn slow_reads(&self, time: Duration) {
+        *self.slow.lock() = time;
     }
 
     /// Answers no client from now on, or all clients again.
@@ -266,7 +281,8 @@ impl Store for Fake {
     async fn read(&self, key: &Key) -> Result<Partition> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let slow = self.slow_reads.lock().pop();
-        self.answer(slow.unwrap_or(Duration::from_millis(1))).await?;
+        let time = slow.unwrap_or_else(|| *self.slow.lock());
+        self.answer(time).await?;
         Ok(self.seen(key))
     }
 

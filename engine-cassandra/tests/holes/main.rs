@@ -19,6 +19,7 @@ mod revoking;
 mod settling;
 mod shown;
 mod shown_again;
+mod sleeping;
 mod tokens;
 mod told;
 mod waiting;

@@ -42,9 +42,19 @@ impl Post {
 
     /// A client that can be told to look.
     pub(crate) fn engine(self: &Arc<Self>, fixture: &Fixture) -> CassandraEngine {
+        self.engine_at([10, 0, 0, 1], Notify::Udp, fixture)
+    }
+
+    /// The same at this address.
+    pub(crate) fn engine_at(
+        self: &Arc<Self>,
+        ip: [u8; 4],
+        notify: Notify,
+        fixture: &Fixture,
+    ) -> CassandraEngine {
         let number = u16::try_from(self.receivers.lock().len()).unwrap();
-        let way = Way { post: Arc::clone(self), address: ([10, 0, 0, 1], 2_000 + number).into() };
-        let options = fake::options().with_notify(Notify::Udp);
+        let way = Way { post: Arc::clone(self), address: (ip, 2_000 + number).into() };
+        let options = fake::options().with_notify(notify);
         fake::engine_with(&fixture.fake, &fixture.world, &options).with_hints(Arc::new(way), &options)
     }
 

@@ -81,7 +81,7 @@ impl Cluster {
         let store = Counting { store: Arc::clone(table) as Arc<dyn Store>, requests: Arc::clone(requests) };
         let environment = Arc::clone(&self.environment);
         let engine = CassandraEngine::over(Arc::new(store), Arc::clone(&environment), table.options());
-        let engine = match Socket::open(table.options(), &environment).await? {
+        let engine = match Socket::open(table.options(), &table.nodes()?, &environment)? {
             Ok(socket) => engine.with_hints(Arc::new(socket), table.options()),
             Err(_) => engine,
         };

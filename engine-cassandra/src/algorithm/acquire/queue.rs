@@ -37,10 +37,6 @@ use crate::hints;
 /// The number of waiters further behind that bury what is dead within one lease, one after the other, if those before them do not.
 const BURIALS_IN_A_LEASE: u32 = 10;
 
-/// The leases for which a waiter far behind goes without a look at most: the [notebook](crate::algorithm::notebook) keeps for two what it has seen, so
-/// that one of those before it that has died meanwhile is not watched for another lease.
-const LONGEST_SLEEP: (u32, u32) = (3, 2);
-
 /// How often a client that tries shows a row again that was too old when it was seen.
 const SHOWN_AGAIN: u32 = 10;
 
@@ -88,11 +84,11 @@ struct Wait {
 /// A sleep without looks.
 struct Sleep {
     end: Moment,
-    last_tokens: LastTokens,
-    /// When these were read.
-    read: Moment,
     /// What asks for the look at its end.
     asks: AskedBy,
+    last_tokens: LastTokens,
+    /// When these are to be read again.
+    read_again: Moment,
 }
 
 impl Wait {
@@ -353,17 +349,19 @@ async fn pause(
     own_row.tell_of_waiting(me.mode, &before, &mut wait.told);
     wait.tellers = before.tellers;
     let mut pause = pace::about(until_told.map_or(often, |until_told| until_told.max(often)), &**environment);
-    // Those that bury first look as soon as a row is dead.
-    if buriers_before(own_row, me, look) <= 1
-        && let Some(death) = own_row.next_death(look, request.mode)
-    {
-        pause = pause.min(death.since(environment.now()));
+    // A look is due when it would be this waiter's turn to bury the next row that may die.
+    if let Some(death) = own_row.next_death(look, request.mode) {
+        let turn = turn(request.lease, buriers_before(own_row, me, look));
+        pause = pause.min(death.plus(turn).since(environment.now()));
     }
     let asks = until_told.map_or(AskedBy::Other, |_| AskedBy::LongPause);
     if ahead > 1 {
-        let longest = request.lease.saturating_mul(LONGEST_SLEEP.0) / LONGEST_SLEEP.1;
-        let (now, last_tokens) = (environment.now(), look.last_tokens());
-        wait.sleep = Some(Sleep { end: now.plus(pause.min(longest)), last_tokens, read: wait.looked, asks });
+        wait.sleep = Some(Sleep {
+            end: environment.now().plus(pause),
+            asks,
+            last_tokens: look.last_tokens(),
+            read_again: read_again(own_row, &wait.pace),
+        });
         return Ok(());
     }
     // Never past the moment at which the row must be shown again.
@@ -377,38 +375,38 @@ async fn pause(
     if is_due(own_row, request) { own_row.stay(request).await } else { Ok(()) }
 }
 
-/// Goes on with a sleep far behind in the queue, until the row is due, which needs no look. Returns whether the waiter still sleeps.
+/// Goes on with a sleep far behind in the queue, until the row is due or the last tokens are, for which no look is needed. Returns whether the waiter
+/// still sleeps.
 ///
-/// It sleeps as long as the last tokens change now and then. Where they do not, those before may have died or given up, or holders stay for longer than
-/// before, or it is this waiter's turn, because turns have become shorter: a look will say.
+/// It sleeps as long as these tokens change as they should. Where turns are short, they do all the time. If they do not, those before may have died or
+/// given up, or it is this waiter's turn, because turns have become shorter. Where turns are long, each change may be the last one before its own.
 async fn sleeps_on(own_row: &OwnRow, request: &Request, wait: &mut Wait) -> Result<bool> {
     let Some(sleep) = &mut wait.sleep else { return Ok(false) };
-    let mut asks = None;
-    while asks.is_none() {
-        let now = own_row.client.now();
-        let read_again = sleep.read.plus(wait.pace.longest_unread());
-        let next = sleep.end.min(read_again).since(now).min(until_due(own_row, request));
-        asks = own_row.pause(next).await;
-        let now = own_row.client.now();
-        if asks.is_none() && is_due(own_row, request) {
-            own_row.stay(request).await?;
-            return Ok(true);
-        }
-        if sleep.end <= now {
-            asks = asks.or(Some(sleep.asks));
-        } else if asks.is_none() && read_again <= now {
-            let before = std::mem::replace(&mut sleep.last_tokens, own_row.last_tokens().await?);
-            sleep.read = now;
-            asks = (before == sleep.last_tokens).then_some(sleep.asks);
-        }
+    let client = &own_row.client;
+    let next = sleep.end.min(sleep.read_again).since(client.now());
+    let mut asks = own_row.pause(next.min(until_due(own_row, request))).await;
+    if sleep.end <= client.now() {
+        asks = asks.or(Some(sleep.asks));
+    } else if asks.is_none() && sleep.read_again <= client.now() {
+        let last_tokens = own_row.last_tokens().await?;
+        let has_changed = std::mem::replace(&mut sleep.last_tokens, last_tokens) != last_tokens;
+        asks = (has_changed == wait.pace.changes_are_rare()).then_some(AskedBy::Other);
+        // From its answer on: were the store slow, one would follow the other without a pause.
+        sleep.read_again = read_again(own_row, &wait.pace);
     }
-    wait.sleep = None;
-    wait.asked_by = asks.unwrap_or_default();
     // However often hints ask for looks: the row is shown again when it is due, and not later.
     if is_due(own_row, request) {
         own_row.stay(request).await?;
     }
+    let Some(asked_by) = asks else { return Ok(true) };
+    (wait.asked_by, wait.sleep) = (asked_by, None);
     Ok(false)
+}
+
+/// Returns when the last tokens are to be read again: not at the same moment as those that have come at the same moment.
+fn read_again(own_row: &OwnRow, pace: &Pace) -> Moment {
+    let environment = &own_row.client.environment;
+    environment.now().plus(pace::about(pace.longest_unread(), &**environment))
 }
 
 /// Waits until the last tokens change, as long as nothing else is due. While there is no change a look would show what the last one has shown, and

@@ -37,7 +37,7 @@ pub(crate) struct Client {
     pub(crate) max_clock_skew: Duration,
     /// The time for which a token outlives its grant, in seconds.
     pub(crate) token_ttl: u32,
-    /// The way of hints from and to other clients; nothing with `notify=off`.
+    /// The way of hints from and to other clients; nothing where it cannot be told.
     pub(crate) hints: Option<Arc<Exchange>>,
     /// Where the last runs of jobs are kept; nothing over a store that keeps none.
     pub(crate) runs: Option<Arc<dyn RunCell>>,

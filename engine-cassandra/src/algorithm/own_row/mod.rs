@@ -39,7 +39,7 @@ pub(crate) struct OwnRow {
     /// The client that owns the row.
     pub(crate) client: Arc<Client>,
     inner: Mutex<Inner>,
-    /// Where hints for this row arrive; nothing with `notify=off`.
+    /// Where hints for this row arrive; nothing where the client cannot be told.
     inbox: Option<Arc<Inbox>>,
 }
 

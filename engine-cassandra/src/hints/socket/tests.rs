@@ -104,6 +104,29 @@ fn the_own_address_is_the_one_by_which_a_node_is_reached() {
     assert!(error.to_string().contains("notify_advertise"), "{error}");
 }
 
+/// Nothing is bound where the way to Cassandra does not lead from a private address, or one of this machine.
+#[test]
+fn without_being_asked_it_is_bound_where_that_is_safe() {
+    let environment = SystemEnvironment::shared();
+    let open = |notify, protocol, nodes: &[&str]| {
+        let nodes: Vec<SocketAddr> = nodes.iter().map(|node| node.parse().unwrap()).collect();
+        let options = CassandraOptions::new("ks").with_notify(notify).with_protocol(protocol);
+        Socket::open(&options, &nodes, &environment).unwrap()
+    };
+    let socket = open(options::Notify::Auto, Protocol::Queue, &["127.0.0.1:9042"]).unwrap();
+    let bound = socket.socket.local_addr().unwrap();
+    assert_eq!((bound, bound.ip().to_string()), (socket.address(), "127.0.0.1".to_owned()));
+    assert!(open(options::Notify::Auto, Protocol::Queue, &[]).unwrap_err().contains("notify=auto"));
+    assert!(
+        open(options::Notify::Off, Protocol::Queue, &["127.0.0.1:9042"]).unwrap_err().contains("notify=off")
+    );
+    assert!(
+        open(options::Notify::Auto, Protocol::ShadowRows, &["127.0.0.1:9042"])
+            .unwrap_err()
+            .contains("shadow-rows")
+    );
+}
+
 #[test]
 fn the_advertised_address_is_as_told_and_its_port_that_of_the_socket_unless_it_is_told() {
     let environment = SystemEnvironment::shared();

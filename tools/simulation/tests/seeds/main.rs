@@ -18,4 +18,5 @@ mod shown_again;
 #[path = "../support/mod.rs"]
 mod support;
 mod time;
+mod tries;
 mod zookeeper;

@@ -27,6 +27,7 @@ const PLAYED: &[(&str, u64, f64)] = &[
     ("engine, 2 replicas and a node joins", 300, 3.9),
     ("engine, 3 replicas and a node joins", 300, 4.5),
     ("engine, 5 replicas and a node joins", 300, 5.9),
+    ("tries at once", 10_000, 3.4),
     ("zookeeper", 6_000, 5.9),
     ("zookeeper, strict", 400, 5.6),
     ("redis", 3_000, 60.4),
