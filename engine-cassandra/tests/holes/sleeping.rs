@@ -96,10 +96,10 @@ async fn a_sleeper_shows_itself_without_a_look() {
             assert!(queue.now().since(last) <= LEASE / 3 + Duration::from_millis(200), "its row is old");
         }
         let (looks, tokens) = (queue.reads().0 - looks, queue.reads().1 - tokens);
-        // Turns seem to take longer than until they are read again, so that each change asks for a look.
+        // Turns seem to take longer than until the tokens are read again, so each change asks for a look; one more is for the holder, which may be dead.
         assert!((3..=8).contains(&tokens), "{tokens} reads of the last tokens");
         assert!(
-            looks <= tokens && shown >= 3,
+            looks <= tokens + 1 && shown >= 3,
             "{looks} looks, {tokens} reads of the last tokens, {shown} times shown"
         );
     })
