@@ -6,8 +6,7 @@
 //! - `renew`: renewal of a lease, section 5.3. `release`: the way out. `inspect`: who holds and who waits; and revocation.
 //! - `notebook`: which heartbeats of other clients were seen, and since when, so that what is dead can be buried (`own_row/burying.rs`).
 //! - `judge`: what one look means; safety and order in one place.
-//! - `line`, `told`, `mute`: whom a client tells that it has entered or left; whether waiters are told here, and which client does not tell
-//!   (`notify=udp`).
+//! - `line`, `told`, `mute`: whom a client tells that it has entered or left; whether waiters are told here, and which client does not tell.
 //! - `own_row`: the client's own row, and the only place that writes it.
 //! - `runs`: the last runs of jobs, which are no locks.
 //! - `clock`: tickets, tokens and write timestamps.

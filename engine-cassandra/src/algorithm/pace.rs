@@ -107,13 +107,14 @@ impl Pace {
         longest_unread(self.place.map_or(0, |(before, _)| before))
     }
 
-    /// Returns whether the last tokens change more rarely than such a waiter reads them, because turns take longer.
+    /// Returns whether the last tokens change more rarely than such a waiter reads them, because turns take longer: so rarely that a look at each change
+    /// costs less than one at each read that shows none.
     pub(super) fn changes_are_rare(&self) -> bool {
-        self.turn() > self.longest_unread()
+        self.turn() > self.longest_unread() * 2
     }
 
     /// Returns how long a turn takes, as it seems.
-    fn turn(&self) -> Duration {
+    pub(super) fn turn(&self) -> Duration {
         let held_for = self.last.filter(Observation::is_held).map(|held| held.seen_for());
         // That no waiter enters may be due to a pause of one of them, so it must not make the next one longer.
         let least = self.estimates.turn(held_for.unwrap_or_default());
@@ -310,7 +311,7 @@ fn longest_unread(before: usize) -> Duration {
     by_place(before, PLACES_OF_UNREAD).min(LONGEST_UNREAD)
 }
 
-/// Returns [`LONGEST`] for each so many places.
+/// Returns [`LONGEST`] once for each `places` that a waiter has before it.
 fn by_place(before: usize, places: usize) -> Duration {
     let parts = u32::try_from(before.div_ceil(places)).unwrap_or(u32::MAX);
     LONGEST.saturating_mul(parts.max(1))
@@ -326,7 +327,7 @@ fn rather_less(before: Duration, seen: Duration) -> Duration {
     }
 }
 
-/// Returns a pause about as long as `pause`: a little less on average, so that waiters do not move in step. Zero for what no timer can
+/// Returns a pause about as long as `pause`, a tenth more or less, so that waiters do not move in step. Zero for what no timer can
 /// do.
 pub(super) fn about(pause: Duration, environment: &dyn Environment) -> Duration {
     if pause < SHORTEST {

@@ -34,7 +34,7 @@ pub struct Table {
     name: String,
     environment: Arc<dyn Environment>,
     meter: Meter,
-    /// True if this client can be told to look.
+    /// True if this client receives hints.
     is_told: bool,
 }
 
@@ -53,7 +53,7 @@ impl Table {
         Ok(Self { connection, name, environment: Arc::clone(environment), meter, is_told: false })
     }
 
-    /// Returns the table of a client that can be told to look, so that an idle row says that it cannot be.
+    /// Marks the client as one that receives hints: its idle rows clear the cells of hints.
     #[must_use]
     pub fn of_told_client(self) -> Self {
         Self { is_told: true, ..self }

@@ -65,7 +65,7 @@ pub struct HintCounts {
     pub sent: u64,
     /// Hints that were received for an acquisition of this client.
     pub received: u64,
-    /// Turns of which no hint told although hints had worked there: found by a waiter's own look, half a second later or so.
+    /// Turns of which no hint told although hints had worked there: found by a waiter's own look, half a second later, or more far behind in the queue.
     pub missed: u64,
     /// Datagrams that were not followed: malformed, with an unknown key, or more than the budget allows.
     pub dropped: u64,

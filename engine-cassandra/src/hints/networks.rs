@@ -29,15 +29,19 @@ pub(crate) fn is_unicast(to: SocketAddr) -> bool {
     !(ip.is_unspecified() || ip.is_multicast() || is_broadcast || to.port() < FIRST_PORT)
 }
 
-/// The networks of one machine, and those that no address of the Internet is in: private ones (RFC 1918, RFC 4193), and what providers share (RFC 6598).
+/// The loopback networks, and those that are not routed on the Internet: private ones (RFC 1918, RFC 4193), and what providers share (RFC 6598).
 const LOOPBACK: &str = "127.0.0.0/8,::1";
 const PRIVATE: &str = "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,100.64.0.0/10,fc00::/7";
 
 impl Networks {
-    /// Returns the networks in which a client with this address tells others, and is told, without being asked to: its own machine, or private
-    /// networks. Nothing of any other address.
+    /// Returns the networks in which a client with this address tells others, and is told, without being asked to: the loopback networks, or the private
+    /// ones, of its family. Nothing for any other address.
     pub(crate) fn around(ip: IpAddr) -> Option<Self> {
-        let kinds = [LOOPBACK, PRIVATE].map(|text| Self(text.split(',').filter_map(Network::read).collect()));
+        let ip = ip.to_canonical();
+        let kinds = [LOOPBACK, PRIVATE].map(|text| {
+            let networks = text.split(',').filter_map(Network::read);
+            Self(networks.filter(|network| network.address.is_ipv4() == ip.is_ipv4()).collect())
+        });
         kinds.into_iter().find(|networks| networks.contain(ip))
     }
 
@@ -144,8 +148,9 @@ mod tests {
     #[test]
     fn around_an_address_is_its_machine_or_what_is_private() {
         let around = |ip: &str| Networks::around(ip.parse().unwrap());
-        assert_eq!(around("127.0.0.1"), around("::1"));
-        assert_eq!(around("10.1.2.3"), around("fd00::1"));
+        assert!(around("::1").unwrap().contain("::1".parse().unwrap()));
+        assert!(around("fd00::1").unwrap().contain("fd7f::1".parse().unwrap()));
+        assert_eq!(around("::ffff:10.1.2.3"), around("192.168.0.1"));
         let (machine, private) = (around("127.0.0.1").unwrap(), around("192.168.0.1").unwrap());
         for (ip, is_private) in [
             ("127.0.0.2", false),
@@ -160,7 +165,7 @@ mod tests {
         ] {
             let ip: IpAddr = ip.parse().unwrap();
             assert_eq!(private.contain(ip), is_private, "{ip}");
-            assert_eq!(machine.contain(ip), ip.is_loopback(), "{ip}");
+            assert_eq!(machine.contain(ip), ip.is_loopback() && ip.is_ipv4(), "{ip}");
             assert_eq!(Networks::around(ip).is_some(), is_private || ip.is_loopback(), "{ip}");
         }
     }

@@ -49,14 +49,15 @@ impl Socket {
         Self::bind(options.notify_bind(), options.notify_advertise(), nodes, environment).map(Ok)
     }
 
-    /// Binds a socket at the address by which the nodes are reached, and no other, if that is one of this machine or of a private network.
+    /// Binds a socket at the address by which the nodes are reached, and no other, if that is a private one or a loopback address.
     fn open_where_safe(
         nodes: &[SocketAddr],
         environment: &Arc<dyn Environment>,
     ) -> std::result::Result<Self, String> {
-        let mut own = nodes.iter().filter_map(address_towards);
-        let Some(ip) = own.find(|ip| Networks::around(*ip).is_some()) else {
-            return Err("notify=auto, and no node is reached from an address of a private network".to_owned());
+        let own = nodes.iter().filter_map(address_towards).filter(|ip| Networks::around(*ip).is_some());
+        // The same one each time, whatever the order of the nodes; and one that others reach, if there is one.
+        let Some(ip) = own.min_by_key(|ip| (ip.is_loopback(), *ip)) else {
+            return Err("notify=auto, and no node is reached from a private or loopback address".to_owned());
         };
         let bind = Address(SocketAddr::new(ip, 0));
         let refused = |error| format!("notify=auto, and no datagrams can be received at {ip}: {error:#}");

@@ -102,13 +102,13 @@ ylock_core::define_options! {
     clock / with_clock: Clock = "hlc";
 
     /// How waiters learn of their turn: with `off` they look again and again; with `udp` clients also tell each other, by datagrams, to look now; with
-    /// `auto` they do where that is safe.
+    /// `auto` as with `udp`, but only between private or loopback addresses.
     ///
     /// That makes hand-overs between clients faster, and costs Cassandra fewer requests. A datagram decides nothing: where none arrive,
     /// waiters look as with `off`. Clients of one table may differ in this.
     ///
-    /// With `auto` a client receives at the address by which it reaches Cassandra, at any free port, if that address is a private one or one of its own
-    /// machine; and it sends to such addresses only. Elsewhere it does neither. `ylock doctor` says what it has found. With `udp` it does both at any
+    /// With `auto` a client receives at the address by which it reaches Cassandra, at any free port, if that address is a private one or a loopback
+    /// address; and it sends to such addresses only. Elsewhere it does neither. `ylock doctor` says what it has found. With `udp` it does both at any
     /// address, which the three options below narrow down, and fails to connect if it cannot receive.
     notify / with_notify: Notify = "auto";
 

@@ -90,7 +90,7 @@ option_words!(Expiry: Ttl = "ttl", Observed = "observed");
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notify {
-    /// Clients tell each other, as with `Udp`, where the address by which a client reaches the cluster is a private one, or one of its own machine:
+    /// Clients tell each other, as with `Udp`, where the address by which a client reaches the cluster is a private one, or a loopback address:
     /// then it receives at this address, and sends to such addresses only. Elsewhere waiters look as with `Off`.
     #[default]
     Auto,

@@ -86,7 +86,8 @@ async fn a_sleeper_shows_itself_without_a_look() {
         tokio::time::sleep(LEASE / 4).await;
         let (looks, tokens) = queue.reads();
         let (mut written, mut last, mut shown) = (queue.written(), queue.now(), 0);
-        let end = queue.now().plus(LEASE);
+        // No row has been dead by then.
+        let end = queue.now().plus(LEASE * 13 / 20);
         while queue.now() < end {
             queue.fixture.fake.pass_a_turn(&queue.fixture.key);
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -96,10 +97,9 @@ async fn a_sleeper_shows_itself_without_a_look() {
             assert!(queue.now().since(last) <= LEASE / 3 + Duration::from_millis(200), "its row is old");
         }
         let (looks, tokens) = (queue.reads().0 - looks, queue.reads().1 - tokens);
-        // Turns seem to take longer than until the tokens are read again, so each change asks for a look; one more is for the holder, which may be dead.
-        assert!((3..=8).contains(&tokens), "{tokens} reads of the last tokens");
+        assert!((2..=6).contains(&tokens), "{tokens} reads of the last tokens");
         assert!(
-            looks <= tokens + 1 && shown >= 3,
+            looks <= tokens + 1 && shown >= 2,
             "{looks} looks, {tokens} reads of the last tokens, {shown} times shown"
         );
     })
@@ -110,16 +110,17 @@ async fn a_sleeper_shows_itself_without_a_look() {
 #[tokio::test(start_paused = true)]
 async fn a_sleeper_looks_when_no_turn_passes_any_more() {
     bounded(async {
-        let mut queue = Queue::of(60).await;
+        let mut queue = Queue::of(200).await;
         queue.gives_up(8).await;
         queue.stops_all_but_the_last();
-        for _ in 0..25 {
+        for _ in 0..60 {
             queue.fixture.fake.pass_a_turn(&queue.fixture.key);
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
         let (looks, now) = (queue.reads().0, queue.now());
         until("it looks", || queue.reads().0 > looks).await;
-        assert!(queue.now().since(now) <= Duration::from_millis(5_100), "{:?}", queue.now().since(now));
+        // Two intervals of 2.5 s, each a tenth more or less.
+        assert!(queue.now().since(now) <= Duration::from_millis(5_600), "{:?}", queue.now().since(now));
     })
     .await;
 }
@@ -137,7 +138,7 @@ async fn a_slow_store_makes_no_sleeper_look_without_a_pause() {
         let (looks, _) = queue.reads();
         tokio::time::sleep(LEASE / 2).await;
         let looks = queue.reads().0 - looks;
-        // Each is followed by four fifths of half a second at least.
+        // Each is followed by nine tenths of half a second at least.
         assert!((1..=4).contains(&looks), "{looks} looks");
     })
     .await;

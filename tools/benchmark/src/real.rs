@@ -83,6 +83,7 @@ impl Cluster {
         let engine = CassandraEngine::over(Arc::new(store), Arc::clone(&environment), table.options());
         let engine = match Socket::open(table.options(), &table.nodes()?, &environment)? {
             Ok(socket) => engine.with_hints(Arc::new(socket), table.options()),
+            Err(reason) if lock == Lock::Told => anyhow::bail!("no hints: {reason}"),
             Err(_) => engine,
         };
         Ok(Contender { number, engine: Arc::new(engine), environment })

@@ -87,7 +87,9 @@ struct Sleep {
     /// What asks for the look at its end.
     asks: AskedBy,
     last_tokens: LastTokens,
-    /// When these are to be read again.
+    /// When these were seen to change last, or first seen.
+    changed: Moment,
+    /// When they are to be read again.
     read_again: Moment,
 }
 
@@ -204,6 +206,12 @@ async fn bury_dead(own_row: &OwnRow, request: &Request, me: &Contender, look: &P
 fn buriers_before(own_row: &OwnRow, me: &Contender, look: &Partition) -> usize {
     // Dead in any way: a reader that is dead is not in the way of another one, but does not bury either.
     me.buriers_before(look, &own_row.dead(look))
+}
+
+/// Returns when this waiter is to bury the first row that stands in its way, if that is not written anew.
+fn next_burial(own_row: &OwnRow, request: &Request, me: &Contender, look: &Partition) -> Option<Moment> {
+    let before = buriers_before(own_row, me, look);
+    own_row.next_burial(look, request.mode, |lease| turn(request.lease.min(lease), before))
 }
 
 /// Returns how long a row with this lease has been dead when it is the turn of a client with so many before it. A lease at most: those before
@@ -349,19 +357,15 @@ async fn pause(
     own_row.tell_of_waiting(me.mode, &before, &mut wait.told);
     wait.tellers = before.tellers;
     let mut pause = pace::about(until_told.map_or(often, |until_told| until_told.max(often)), &**environment);
-    // A look is due when it would be this waiter's turn to bury the next row that may die.
-    if let Some(death) = own_row.next_death(look, request.mode) {
-        let turn = turn(request.lease, buriers_before(own_row, me, look));
-        pause = pause.min(death.plus(turn).since(environment.now()));
+    if let Some(burial) = next_burial(own_row, request, me, look) {
+        pause = pause.min(burial.since(environment.now()));
     }
     let asks = until_told.map_or(AskedBy::Other, |_| AskedBy::LongPause);
     if ahead > 1 {
-        wait.sleep = Some(Sleep {
-            end: environment.now().plus(pause),
-            asks,
-            last_tokens: look.last_tokens(),
-            read_again: read_again(own_row, &wait.pace),
-        });
+        let (now, last_tokens) = (environment.now(), look.last_tokens());
+        let mut sleep = Sleep { end: now.plus(pause), asks, last_tokens, changed: now, read_again: now };
+        sleep.read_again_later(own_row, &wait.pace);
+        wait.sleep = Some(sleep);
         return Ok(());
     }
     // Never past the moment at which the row must be shown again.
@@ -375,11 +379,11 @@ async fn pause(
     if is_due(own_row, request) { own_row.stay(request).await } else { Ok(()) }
 }
 
-/// Goes on with a sleep far behind in the queue, until the row is due or the last tokens are, for which no look is needed. Returns whether the waiter
+/// Sleeps on far behind in the queue, until the row must be shown again, the last tokens must be read, or the sleep ends. Returns whether the waiter
 /// still sleeps.
 ///
-/// It sleeps as long as these tokens change as they should. Where turns are short, they do all the time. If they do not, those before may have died or
-/// given up, or it is this waiter's turn, because turns have become shorter. Where turns are long, each change may be the last one before its own.
+/// It sleeps as long as these tokens change once in a turn. If they do not, those before it may have died or given up, or it is its own turn, because turns
+/// have become shorter. Where turns are long, each change may be the last one before its own turn; unless it will be told.
 async fn sleeps_on(own_row: &OwnRow, request: &Request, wait: &mut Wait) -> Result<bool> {
     let Some(sleep) = &mut wait.sleep else { return Ok(false) };
     let client = &own_row.client;
@@ -387,26 +391,44 @@ async fn sleeps_on(own_row: &OwnRow, request: &Request, wait: &mut Wait) -> Resu
     let mut asks = own_row.pause(next.min(until_due(own_row, request))).await;
     if sleep.end <= client.now() {
         asks = asks.or(Some(sleep.asks));
-    } else if asks.is_none() && sleep.read_again <= client.now() {
-        let last_tokens = own_row.last_tokens().await?;
-        let has_changed = std::mem::replace(&mut sleep.last_tokens, last_tokens) != last_tokens;
-        asks = (has_changed == wait.pace.changes_are_rare()).then_some(AskedBy::Other);
-        // From its answer on: were the store slow, one would follow the other without a pause.
-        sleep.read_again = read_again(own_row, &wait.pace);
     }
-    // However often hints ask for looks: the row is shown again when it is due, and not later.
+    // However often hints ask for looks, and whatever becomes of reads: the row is shown again when it is due, and not later.
     if is_due(own_row, request) {
         own_row.stay(request).await?;
+    }
+    if asks.is_none() && sleep.read_again <= client.now() {
+        let last_tokens = own_row.last_tokens().await?;
+        asks = sleep.has_read(last_tokens, own_row, &wait.pace).then_some(AskedBy::Other);
     }
     let Some(asked_by) = asks else { return Ok(true) };
     (wait.asked_by, wait.sleep) = (asked_by, None);
     Ok(false)
 }
 
-/// Returns when the last tokens are to be read again: not at the same moment as those that have come at the same moment.
-fn read_again(own_row: &OwnRow, pace: &Pace) -> Moment {
-    let environment = &own_row.client.environment;
-    environment.now().plus(pace::about(pace.longest_unread(), &**environment))
+impl Sleep {
+    fn will_be_told(&self) -> bool {
+        self.asks == AskedBy::LongPause
+    }
+
+    /// Notes what the last tokens are now. Returns whether that asks for a look.
+    fn has_read(&mut self, last_tokens: LastTokens, own_row: &OwnRow, pace: &Pace) -> bool {
+        let (now, rare) = (own_row.client.now(), pace.changes_are_rare());
+        self.read_again_later(own_row, pace);
+        if self.last_tokens != last_tokens {
+            (self.last_tokens, self.changed) = (last_tokens, now);
+            return rare && !self.will_be_told();
+        }
+        !rare || now.since(self.changed) >= pace.turn()
+    }
+
+    /// From now on: were the store slow, one read would follow the other without a pause. And not at the same moment as those that have come at the same
+    /// moment.
+    fn read_again_later(&mut self, own_row: &OwnRow, pace: &Pace) {
+        let environment = &own_row.client.environment;
+        let unread = pace.longest_unread();
+        let unread = if self.will_be_told() { unread.max(pace.turn()) } else { unread };
+        self.read_again = environment.now().plus(pace::about(unread, &**environment));
+    }
 }
 
 /// Waits until the last tokens change, as long as nothing else is due. While there is no change a look would show what the last one has shown, and
@@ -424,7 +446,7 @@ async fn await_change(
         return Ok(AskedBy::Other);
     }
     let shown = own_row.sent().plus(request.lease / 3);
-    let death = own_row.next_death(look, request.mode);
+    let death = next_burial(own_row, request, me, look);
     let reads = request.mode == Mode::Read;
     let due = wait.pace.look_is_due(before, reads, wait.looked).min(shown).min(death.unwrap_or(shown));
     while client.now() < due {

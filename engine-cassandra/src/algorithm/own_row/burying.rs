@@ -1,5 +1,7 @@
 //! Burials: what becomes of other clients' rows that are dead.
 
+use std::time::Duration;
+
 use futures_util::{StreamExt, TryStreamExt, stream};
 use ylock_core::environment::Moment;
 use ylock_core::{Mode, Result};
@@ -51,11 +53,17 @@ impl OwnRow {
         in_the_way.filter_map(|seen| notebook.dead(seen)).collect()
     }
 
-    /// Returns when the first row that stands in the way of this mode, and is not dead yet, will be, unless it is written anew.
-    pub(crate) fn next_death(&self, look: &Partition, mode: Mode) -> Option<Moment> {
+    /// Returns when the first row that stands in the way of this mode is to be buried, unless it is written anew: when it has been dead for a `turn`,
+    /// which follows from its lease.
+    pub(crate) fn next_burial(
+        &self,
+        look: &Partition,
+        mode: Mode,
+        turn: impl Fn(Duration) -> Duration,
+    ) -> Option<Moment> {
         let notebook = &self.inner.lock().notebook;
         let in_the_way = look.rows.iter().filter(|seen| is_in_the_way(seen, mode));
-        in_the_way.filter(|seen| notebook.dead(seen).is_none()).filter_map(|seen| notebook.due(seen)).min()
+        in_the_way.filter_map(|seen| Some(notebook.due(seen)?.plus(turn(seen.row.as_ref()?.lease)))).min()
     }
 
     /// Buries what is dead. Only a look that begins after this says which client may enter: a row that was written anew meanwhile is still

@@ -16,7 +16,7 @@ use crate::algorithm::store::{Partition, State};
 use crate::algorithm::told::{AskedBy, Turn};
 use crate::hints::{Endpoint, Exchange, Hint, Inbox, Key};
 
-/// How much later than without hints a waiter looks where they work, and the part of the lease that this is at most: so much costs a hint that gets lost.
+/// How much later than without hints a waiter looks where they work, and the part of the lease that this is at most. A lost hint costs this much.
 const LATER: (Duration, u32) = (Duration::from_millis(500), 6);
 /// The looks in which the first in line looks, enters and says so: as long does the second one wait.
 const LOOKS_OF_THE_FIRST: u32 = 4;

@@ -226,7 +226,8 @@ fn those_far_behind_read_the_last_tokens_the_more_rarely_the_more_go_before_them
     };
     let of_short_turns = [2, 8, 9, 40, 41, 1_000].map(|before| unread(80, before));
     assert_eq!(of_short_turns, [500, 500, 1_000, 2_500, 2_500, 2_500].map(|millis| (ms(millis), false)));
-    assert_eq!([2, 1_000].map(|before| unread(3_000, before)), [(ms(500), true), (ms(2_500), true)]);
+    assert_eq!([2, 1_000].map(|before| unread(3_000, before)), [(ms(500), true), (ms(2_500), false)]);
+    assert_eq!(unread(5_000, 1_000), (ms(2_500), true));
 }
 
 #[test]
