@@ -150,7 +150,7 @@ broken_below_the_keeper! {
     the_keeper_gets_half_a_lease_at_once: KeeperAtOnce K::LeaseEndsEarly, "two valid holders", at 7;
     the_keeper_gets_no_new_tokens_at_once: KeeperAtOnce K::RepeatsTokens, "the token of", at 0;
     // Behind a cluster this is found once in some thousand seeds.
-    the_keeper_counts_from_the_answer_of_a_cluster: KeeperOverCassandra K::ValidFromAnswer, "two valid holders", at 6_922;
+    the_keeper_counts_from_the_answer_of_a_cluster: KeeperOverCassandra K::ValidFromAnswer, "two valid holders", at 22_100;
     the_keeper_is_not_told_of_a_loss_by_a_cluster: KeeperOverCassandra K::HidesTheLoss, "two valid holders", at 1;
     the_zookeeper_engine_counts_from_the_answer: ZookeeperEngine K::ValidFromAnswer, "two valid holders", at 0;
     the_redis_engine_counts_from_the_answer: RedisEngine K::ValidFromAnswer, "two valid holders", at 69;
