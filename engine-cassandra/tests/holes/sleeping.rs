@@ -1,5 +1,6 @@
 //! Waiters far behind in the queue, which sleep without looks.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -166,10 +167,7 @@ async fn hints_go_only_where_they_are_safe() {
             let task = tokio::spawn(async move { drop(waiter.acquire(&request).await) });
             fixture.until(State::Waiting, 1).await;
             tokio::time::sleep(LEASE / 10).await;
-            let was_told = post
-                .sent()
-                .iter()
-                .any(|(_, to, _)| to.ip().to_string() == std::net::IpAddr::from(other).to_string());
+            let was_told = post.sent().iter().any(|(_, to, _)| to.ip() == IpAddr::from(other));
             assert_eq!(was_told, is_told, "from {own:?} to {other:?}");
             task.abort();
         }
